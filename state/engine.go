@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/python"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -115,11 +116,11 @@ func (f *Failure) Is(target error) bool {
 	return ok && f.First.FailedBy(errno)
 }
 
-// As finds a *packages.Busy or a *packages.Unfinished in the cause of the first failed state. It finds no other error,
-// since those may hold secrets.
+// As finds a *packages.Busy, a *packages.Unfinished or a failure of python3 itself in the cause of the first failed
+// state. It finds no other error, since those may hold secrets.
 func (f *Failure) As(target any) bool {
 	switch target.(type) {
-	case **packages.Busy, **packages.Unfinished:
+	case **packages.Busy, **packages.Unfinished, *diag.HostFault, **python.Unstarted, **python.Killed:
 		cause := f.First.Cause()
 		return cause != nil && errors.As(cause, target)
 	}

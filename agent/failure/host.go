@@ -10,8 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
+	"github.com/corpus-agent/corpus-agent/state/python"
 )
 
 // hostErrors returns the system call errors for which no release is at fault: another release would have failed with
@@ -37,11 +39,13 @@ func OfHost(err error) bool {
 	var source *external.Failed  // a source of pillar data, which the host's configuration names
 	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
 	var inTheWay *state.Obstructed
+	var fault diag.HostFault
 	if errors.As(err, &states) && ofHost(states) || errors.As(err, &unsafe) {
 		return true
 	}
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) ||
-		errors.As(err, &unstarted) || errors.As(err, &source) || errors.As(err, &inTheWay) {
+		errors.As(err, &unstarted) || errors.As(err, &source) || errors.As(err, &inTheWay) ||
+		errors.As(err, &fault) {
 		return true
 	}
 	return HostErrno(err)
@@ -55,6 +59,19 @@ func ofHost(f *state.Failure) bool {
 // Nothing more can be done before they answer.
 func AlsoSources(cause, back error) bool {
 	return also[*external.Failed](cause, back, func(err error) error { return err })
+}
+
+// AlsoPython reports whether the deploy failed since python3 does not start, and nothing else failed during the
+// rollback. Nothing more can be done before it does.
+func AlsoPython(cause, back error) bool {
+	return also[*python.Unstarted](cause, back, func(err error) error { return err })
+}
+
+// PythonKilled reports whether a module's python3 was killed during a call. Another release may fail with that as well,
+// but so does a module that takes all of the memory.
+func PythonKilled(err error) bool {
+	_, is := errors.AsType[*python.Killed](err)
+	return is
 }
 
 // HostErrno reports whether an error wraps one of hostErrors.

@@ -47,10 +47,20 @@ func (r *Run) Find(ctx context.Context, pair ledger.Pair, cause error) Fault {
 	switch {
 	case r.Ending(ctx):
 		return Fault{Of: report.FaultOfInterruption, Cause: cause}
-	case failure.OfHost(cause):
+	case failure.OfHost(cause) && !(failure.PythonKilled(cause) && r.killedBefore(pair)):
 		return Fault{Of: report.FaultOfHost, Cause: cause}
 	}
 	return Fault{Of: report.FaultOfRelease, Release: r.Release(pair, r.origin(pair, cause)), Cause: cause}
+}
+
+// mostKills is how often in a row the deploy of a pair fails since a python3 was killed, before a release is at fault.
+const mostKills = 3
+
+// killedBefore reports whether the deploy of a pair has failed because of the host in each of its attempts before the
+// last one that is allowed.
+func (r *Run) killedBefore(pair ledger.Pair) bool {
+	p := r.Ledger.Postponed
+	return p != nil && p.Pair.Same(pair) && p.Failures >= mostKills-1
 }
 
 // Release returns the release of a pair that is at fault for an error in a file; "" is an error in no file. A release
@@ -96,6 +106,8 @@ func (r *Run) SameCause(good ledger.Pair, cause, back error) bool {
 		r.Record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, back)
 	case failure.AlsoSources(cause, back):
 		r.Record.Note("%s runs again, but was not converged; the next run converges it: %v", good, back)
+	case failure.AlsoPython(cause, back):
+		r.Record.Note("%s runs again, but for what needs python3; the next run converges it: %v", good, back)
 	default:
 		return false
 	}

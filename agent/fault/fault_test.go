@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/fault"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
@@ -26,6 +27,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/python"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -193,6 +195,21 @@ func TestErrorsOfTheHostAreNoFaultOfARelease(t *testing.T) {
 	busy := fmt.Errorf("pkg.installed: %w", &packages.Busy{Lock: "/var/lib/dpkg/lock", Holder: "apt-get (process 7)"})
 	if got := h.blamed(pairOf("2", "2"), busy); got != string(report.FaultOfHost) {
 		t.Errorf("another package manager: %q is at fault", got)
+	}
+}
+
+// A python3 that is killed during a call is a fault of the host twice in a row, and then one of the release.
+func TestThirdKillOfPythonIsAFaultOfTheRelease(t *testing.T) {
+	h, pair := newHost(t), pairOf("2", "2")
+	cause := fmt.Errorf("converging: %w", &python.Killed{Err: errors.New("killed")})
+	for _, want := range []string{"host", "host", "shop 2"} {
+		if got := h.blamed(pair, cause); got != want {
+			t.Errorf("%q is at fault, want %q", got, want)
+		}
+		h.Ledger.Postpone(pair, "killed", "7", time.Now())
+	}
+	if got := h.blamed(pair, &python.Unstarted{Err: errors.New("no python3")}); got != "host" {
+		t.Errorf("python3 does not start: %q is at fault", got)
 	}
 }
 

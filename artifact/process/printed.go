@@ -19,6 +19,18 @@ func Printed(output string, kind syscall.Errno) bool {
 	return false
 }
 
+// PrintedByHost returns the error of the host whose message is in the output of a program or in the text of a Python
+// exception, or 0 for none. It ignores EACCES and ENETUNREACH, which a mistake of a release may cause.
+func PrintedByHost(output string) syscall.Errno {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE,
+		syscall.ENOMEM} {
+		if Printed(output, errno) {
+			return errno
+		}
+	}
+	return 0
+}
+
 // wordsOf returns the messages of strerror(3) in glibc and musl, and those of dash and busybox, in lower case.
 func wordsOf(kind syscall.Errno) []string {
 	switch kind {

@@ -46,7 +46,7 @@ type Diagnostic struct {
 	Message string // the mistake and what was expected, one line
 	Hint    string // what to do next, one line that ends with a code; may be empty
 	Excerpt string // the text around the place, from Excerpt; may be empty
-	// Cause is the error of the host (EIO, EMFILE, ENOSPC ...) if that is the problem and not a mistake in the file;
+	// Cause is the error of the host (EIO, EMFILE, ENOSPC ..., or a HostFault) if that is the problem and not a mistake in the file;
 	// nil otherwise. Errors.Is finds it in a List, too.
 	Cause error `json:"-"`
 	// Object is the error of reading or using a file of the host, if that is the problem, for the decision who is at
@@ -95,8 +95,18 @@ func ObjectOf(err error) error {
 	return nil
 }
 
-// CauseOf returns the error number in the chain of err, or nil. It ignores ENOENT, which is no failure of the host.
+// HostFault is an error of the host for which no release is at fault, and that has no number. Its text has no secrets.
+type HostFault interface {
+	error
+	HostFault()
+}
+
+// CauseOf returns the HostFault or the error number in the chain of err, or nil. It ignores ENOENT, which is no failure
+// of the host.
 func CauseOf(err error) error {
+	if fault, ok := errors.AsType[HostFault](err); ok {
+		return fault
+	}
 	var number syscall.Errno
 	if errors.As(err, &number) && number != syscall.ENOENT {
 		return number

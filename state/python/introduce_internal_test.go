@@ -23,6 +23,7 @@ func TestProgramsInThePlaceOfPython(t *testing.T) {
 	for script, want := range map[string]string{
 		"exec sleep 1000":                "it did not read its program within 300ms",
 		"exec yes":                       "it did not read its program within 300ms",
+		"kill -9 $$":                     "it ended at once (signal: killed)",
 		"echo broken python >&2; exit 3": "it ended at once (exit status 3); it printed last:\nbroken python",
 	} {
 		talk, err := dialog.Start(exec.Command("/bin/sh", "-c", script))
@@ -34,6 +35,9 @@ func TestProgramsInThePlaceOfPython(t *testing.T) {
 		err = w.introduce(t.Context(), talk, 300*time.Millisecond)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", script, err, want)
+		}
+		if _, is := errors.AsType[*Unstarted](err); !is {
+			t.Errorf("the error of %s is no fault of the host: %v", script, err)
 		}
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("the start of %s took %s", script, took)

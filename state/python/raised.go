@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -13,6 +14,7 @@ type Raised struct {
 	Place          string   // where it was raised
 	Trace          []string // the last lines of the traceback: where it was raised, and from where that was called
 	Missing        bool     // there is no such function or module
+	host           error    // the error of the host that it, or an exception that led to it, reports; nil for none
 }
 
 func newRaised(v any) error {
@@ -23,6 +25,9 @@ func newRaised(v any) error {
 	r := &Raised{Class: value.Str(m.Value("class")), Message: value.Str(m.Value("message")),
 		Missing: value.Truth(m.Value("missing"))}
 	r.Place, _ = m.Value("place").(string)
+	if errno := process.PrintedByHost(r.Message + "\n" + value.Str(m.Value("before"))); errno != 0 {
+		r.host = errno
+	}
 	if trace, ok := m.Value("trace").(*value.List); ok {
 		for _, line := range trace.Items {
 			r.Trace = append(r.Trace, strings.TrimRight(value.Str(line), "\n"))
@@ -30,6 +35,9 @@ func newRaised(v any) error {
 	}
 	return r
 }
+
+// Unwrap returns the error of the host that the exception reports, or nil.
+func (r *Raised) Unwrap() error { return r.host }
 
 // Error returns the exception as Python prints it, with its place, and below it the lines of the traceback.
 func (r *Raised) Error() string {

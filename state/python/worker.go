@@ -205,15 +205,18 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arg
 		return diag.Python.Hint(fmt.Errorf("%s was ended: %w%s", subject, cause, lastLines(talk.Printed())),
 			"see what the module waits for")
 	}
-	ending := ""
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) {
-		err, ending = errors.New("python3 ended during the call"), talk.Ending()
+	if hungUp(err) {
+		err = ended("python3 ended during the call", talk.Ending(), talk.Printed())
+		talk.Kill()
+		return fmt.Errorf("%s: %w", subject, err)
 	}
 	talk.Kill()
-	if ending != "" {
-		ending = " (" + ending + ")"
-	}
-	return fmt.Errorf("%s: %w%s%s", subject, err, ending, lastLines(talk.Printed()))
+	return fmt.Errorf("%s: %w%s", subject, err, lastLines(talk.Printed()))
+}
+
+// hungUp reports whether an error of the pipes says that the process closed them.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
 
 // lastLines returns the last lines that a process printed, for the end of a message.
@@ -252,7 +255,7 @@ func (w *Worker) start(ctx context.Context) error {
 	talk, err := w.options.Host.Talk(host.Command{Argv: append([]string{"python3"}, pythonOptions()...),
 		Env: environment()})
 	if errors.Is(err, exec.ErrNotFound) {
-		return diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),
+		return diag.Python.Hint(&Unstarted{errors.New("the host has no python3, which the tree's own modules need")},
 			"install python3 (3.7 or newer), or take the modules out of the tree")
 	}
 	if err != nil {
@@ -270,35 +273,43 @@ func (w *Worker) start(ctx context.Context) error {
 // refusal begins the message with which the worker ends because other users can change the files of python3.
 const refusal = "root does not run "
 
-// introduce sends the process its program and the first message. It ends a process that does not read them in time, or
-// when the context ends.
+// introduce sends the process its program and the first message, and waits until it has read them. It ends a process
+// that does not read them in time, or when the context ends.
 func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.Duration) error {
-	ctx, done := context.WithTimeoutCause(ctx, most, fmt.Errorf("it did not read its program within %s", most))
-	defer done()
-	stop := context.AfterFunc(ctx, talk.Kill)
-	err := writeFrame(talk, unpacked(workerText))
-	var begin []byte
-	if err == nil {
-		begin, err = w.begin()
+	begin, err := w.begin()
+	if err != nil {
+		talk.Kill()
+		return err
 	}
+	own, done := context.WithTimeoutCause(ctx, most, fmt.Errorf("it did not read its program within %s", most))
+	defer done()
+	stop := context.AfterFunc(own, talk.Kill)
+	err = writeFrame(talk, unpacked(workerText))
 	if err == nil {
 		err = writeFrame(talk, begin)
 	}
+	if err == nil {
+		_, err = readFrame(talk) // it is ready
+	}
 	if !stop() {
-		err = context.Cause(ctx)
+		err = context.Cause(own)
 	}
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, syscall.EPIPE) {
+	if hungUp(err) {
 		err = fmt.Errorf("it ended at once (%s)", talk.Ending())
 	}
 	talk.Kill()
 	err = fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed()))
+	if ctx.Err() == nil {
+		err = &Unstarted{err}
+	}
 	if strings.Contains(talk.Printed(), refusal) {
 		return diag.Exposed.Hint(err, "give the file or directory to root, and let root alone write to it")
 	}
-	return diag.Python.Hint(err, "run python3 -V on the host: it has to end at once and to print a version")
+	return diag.Python.Hint(err, "run `python3 -I -S -c 'import json, traceback'` on the host: it has to end at once, and to "+
+		"print nothing")
 }
 
 // begin returns the first message: the package salt, the options, and the modules of the tree.
@@ -408,7 +419,11 @@ func (w *Worker) answer(ctx context.Context, talk *dialog.Dialog, depth int, que
 	v, err := w.options.Asks.Ask(ctx, question)
 	w.take(depth)
 	if w.talk != talk {
-		return errors.New("python3 was ended by a call within this one")
+		within := errors.New("python3 was ended by a call within this one")
+		if err != nil {
+			return fmt.Errorf("%w: %w", within, err)
+		}
+		return within
 	}
 	if err == nil {
 		err = w.send(talk, value.NewMap("answer", v))

@@ -498,6 +498,8 @@ def describe(e):
     message = str(e)
     if isinstance(e, KeyError) and e.args and isinstance(e.args[0], str):
         message = getattr(e, "why", None) or (e.args[0] if " " in e.args[0] else repr(e.args[0]))
+    if isinstance(e, MemoryError):
+        message = message or "cannot allocate memory"
     if isinstance(e, SystemExit):
         message = "the module called sys.exit(%s)" % ("" if e.code is None else repr(e.code))
     tb = e.__traceback__
@@ -514,7 +516,20 @@ def describe(e):
     place = "%s:%d, in %s" % (frames[-1].filename, frames[-1].lineno or 0, frames[-1].name) if frames else ""
     if isinstance(e, SyntaxError) and e.filename:
         place = "%s:%s:%s" % (e.filename, e.lineno or 0, e.offset or 0)
-    return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines), "place": place}
+    return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines), "place": place, "before": before(e)}
+
+
+def before(e):
+    """The messages of the exceptions that led to one."""
+    texts, seen = [], set()
+    while e is not None and id(e) not in seen:
+        seen.add(id(e))
+        e = e.__cause__ or (None if e.__suppress_context__ else e.__context__)
+        if isinstance(e, OSError):
+            texts.append(str(e))
+        elif isinstance(e, MemoryError):
+            texts.append("cannot allocate memory")
+    return pack("\n".join(texts))
 
 
 # The world that modules see.
@@ -1350,6 +1365,7 @@ def main():
         for kind, names in m["modules"].items():
             LOADERS[kind].files.update(names)
         sys.meta_path.insert(0, Finder(m["library"], m["real"]))
+        LINE.send(b"{}")
         m = LINE.receive()
     while True:
         while REFUSED:

@@ -341,6 +341,9 @@ func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "python3") {
 			t.Errorf("killed at request %d: %v", at, err)
 		}
+		if _, is := errors.AsType[*python.Killed](err); !is && at == 0 {
+			t.Errorf("killed at request %d: %v is no fault of the host", at, err)
+		}
 		if v, err := call(w, t.Context(), "own.echo", at); err != nil || v != at {
 			t.Errorf("after request %d: %v, %v", at, v, err)
 		}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -312,17 +311,17 @@ func (o *ownModules) why(kind, name string) error {
 func whyText(v any) error {
 	list, is := v.(*value.List)
 	if !is || list.Len() != 2 {
-		return errors.New(value.Str(v))
+		return python.Failure(value.Str(v))
 	}
 	text, place := value.Str(list.Items[0]), value.Str(list.Items[1])
 	if place == "" {
-		return errors.New(text)
+		return python.Failure(text)
 	}
 	first, rest, more := strings.Cut(text, "\n")
 	if more {
 		rest = "\n" + rest
 	}
-	return fmt.Errorf("%s (%s)%s", first, place, rest)
+	return python.Failure(fmt.Sprintf("%s (%s)%s", first, place, rest))
 }
 
 // call calls a function of the tree.

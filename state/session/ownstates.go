@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/python"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -46,7 +46,7 @@ func (s *ownState) Rehearse(ctx context.Context, h *host.Host) (module.Diff, err
 	d := module.Diff{Changes: changes, Comment: comment, Warnings: warningsOf(answer)}
 	switch answer.Value("result") {
 	case false:
-		return d, errors.New(comment)
+		return d, python.Failure(comment)
 	case nil:
 		d.Unknown = changes.Len() == 0
 	}
@@ -67,7 +67,7 @@ func (s *ownState) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 	report := module.Report{Changes: changes, Comment: value.Str(answer.Value("comment")), Warnings: warningsOf(answer),
 		More: moreOf(answer)}
 	if answer.Value("result") == false {
-		return report, errors.New(report.Comment)
+		return report, python.Failure(report.Comment)
 	}
 	return report, nil
 }
