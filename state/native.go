@@ -43,7 +43,9 @@ func SettingsFor(r Request) session.Settings {
 // Compile renders the SLS files that the top file assigns to this host, and orders their steps. A step that is certain
 // to fail is an error here, before anything changes.
 func (Native) Compile(ctx context.Context, r Request) (Program, error) {
-	return native(ctx, SessionFor(r))
+	settings := SettingsFor(r)
+	settings.Until = ctx
+	return native(ctx, session.New(settings))
 }
 
 type nativeProgram struct {

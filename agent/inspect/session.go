@@ -81,7 +81,7 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 		settings.Grains.Set("id", t.ID)
 	}
 	settings.Shell, settings.Version, settings.Remote = true, h.Version, h.Remote
-	settings.Buckets = h.Buckets
+	settings.Buckets, settings.Until = h.Buckets, ctx
 	settings.Running = h.runningNow
 	opened.Session = families.New(settings)
 	return opened, nil

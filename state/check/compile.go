@@ -230,7 +230,7 @@ func (c *compiler) list(files fs.FS, root string) error {
 func (c *compiler) compile(ctx context.Context, m Minion) Compiled {
 	s := session.New(session.Settings{Host: c.host, Trees: c.machine, Tables: hostless{c.own}, ID: m.ID,
 		Grains: value.Copy(m.Grains).(*value.Map), States: envs(c.states), Pillar: envs(c.pillar), TopRoots: true, Test: true,
-		Log: func(string, string) {}})
+		Until: ctx, Log: func(string, string) {}})
 	done := Compiled{ID: m.ID}
 	program, problems := c.program(ctx, s)
 	if program != nil {

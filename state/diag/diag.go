@@ -46,8 +46,8 @@ type Diagnostic struct {
 	Message string // the mistake and what was expected, one line
 	Hint    string // what to do next, one line that ends with a code; may be empty
 	Excerpt string // the text around the place, from Excerpt; may be empty
-	// Cause is the error of the host (EIO, EMFILE, ENOSPC ..., or a HostFault) if that is the problem and not a mistake in the file;
-	// nil otherwise. Errors.Is finds it in a List, too.
+	// Cause is the error of the host (EIO, EMFILE, ENOSPC ..., or a HostFault) if that is the problem and not a mistake
+	// in the file; nil otherwise. Errors.Is finds it in a List, too.
 	Cause error `json:"-"`
 	// Object is the error of reading or using a file of the host, if that is the problem, for the decision who is at
 	// fault for it; nil otherwise. It may hold secrets, and errors.As does not find it.

@@ -1,5 +1,7 @@
 package python
 
+import "time"
+
 // Started returns the number of processes that the worker has started.
 func (w *Worker) Started() int { return w.started }
 
@@ -14,3 +16,6 @@ var (
 	ReadFrame  = readFrame
 	WriteFrame = writeFrame
 )
+
+// LimitImports sets the maximum time that a file takes to be loaded.
+func (w *Worker) LimitImports(most time.Duration) { w.most = most }

@@ -87,11 +87,12 @@ type Worker struct {
 	sent    map[string][]byte // the variables of the world that the worker has, as they were encoded
 	pillar  any               // the pillar that was sent last
 	started int
+	loading
 }
 
 // New returns a worker. It starts no process yet.
 func New(o Options) *Worker {
-	w := &Worker{options: o}
+	w := &Worker{options: o, loading: loading{broken: value.NewMap().Plain(), most: importTime}}
 	w.free = sync.NewCond(&w.mu)
 	return w
 }
@@ -143,11 +144,27 @@ const keyPillar = "pillar"
 func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any, error) {
 	depth := w.begun()
 	defer w.release(-1)
+	question := value.NewMap("do", what)
+	question.Update(arguments)
+	for {
+		v, err := w.once(ctx, depth, question.Clone())
+		// A file that cannot be loaded costs itself alone. What only looks at modules is done again without it.
+		if _, unloaded := errors.AsType[*unloaded](err); !unloaded || ctx.Err() != nil || !looks(what) {
+			return v, err
+		}
+	}
+}
+
+// looks reports whether a question changes nothing, so that it can be asked again.
+func looks(what string) bool {
+	return slices.Contains([]string{"list", "why", "watches", "grains"}, what)
+}
+
+// once sends a question, and starts the process before if there is none.
+func (w *Worker) once(ctx context.Context, depth int, question *value.Map) (any, error) {
 	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
-	question := value.NewMap("do", what)
-	question.Update(arguments)
 	talk := w.talk
 	stop := context.AfterFunc(ctx, func() { interrupt(talk) })
 	v, err := w.converse(ctx, talk, depth, question.Plain())
@@ -158,7 +175,7 @@ func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any
 	if err == nil || errors.As(err, &raised) {
 		return v, err
 	}
-	return nil, w.lost(ctx, talk, what, arguments, err)
+	return nil, w.lost(ctx, talk, question, err)
 }
 
 // showTime is the maximum time that an overdue worker gets to print its traceback. showStep is the interval in which
@@ -188,7 +205,7 @@ func interrupt(talk *dialog.Dialog) {
 }
 
 // lost returns the error for a worker that did not answer, and kills the worker unless the question was never sent.
-func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arguments *value.Map, err error) error {
+func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.Map, err error) error {
 	var sized *tooLarge
 	if errors.As(err, &sized) { // nothing was sent
 		return err
@@ -196,33 +213,61 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arg
 	if w.talk == talk {
 		w.talk = nil
 	}
-	subject := what
-	if name, ok := arguments.Value("name").(string); ok {
+	file := w.file()
+	subject := "the list of modules"
+	if name, ok := question.Value("name").(string); ok {
 		subject = name
+	}
+	if file != "" {
+		subject = "loading " + file
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		talk.Kill()
-		return diag.Python.Hint(fmt.Errorf("%s was ended: %w%s", subject, cause, lastLines(talk.Printed())),
+		return diag.Timeout.Hint(&Overdue{subject: subject, cause: cause, printed: talk.Printed()},
 			"see what the module waits for")
 	}
-	if hungUp(err) {
-		err = ended("python3 ended during the call", talk.Ending(), talk.Printed())
+	if w.overdue.Load() {
 		talk.Kill()
+		return w.unload(fmt.Sprintf("loading it took more than %s%s", w.most, lastLines(talk.Printed())))
+	}
+	if hungUp(err) {
+		err = ended(endedInCall, talk.Ending(), talk.Printed())
+		talk.Kill()
+		if _, killed := errors.AsType[*Killed](err); file != "" && !killed {
+			return w.unload("python3 ended while it was loaded" + strings.TrimPrefix(err.Error(), endedInCall))
+		}
 		return fmt.Errorf("%s: %w", subject, err)
 	}
 	talk.Kill()
 	return fmt.Errorf("%s: %w%s", subject, err, lastLines(talk.Printed()))
 }
 
+const endedInCall = "python3 ended during the call"
+
 // hungUp reports whether an error of the pipes says that the process closed them.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
 
-// lastLines returns the last lines that a process printed, for the end of a message.
+// shownLines is the maximum number of lines of the output that a message has.
+const shownLines = 8
+
+// lastLines returns the last lines that a process printed, for the end of a message. Of a traceback, these are the ones
+// of the tree's code at which the main thread was.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if lines = lines[max(0, len(lines)-8):]; len(lines) == 1 && lines[0] == "" {
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, `  File "<`) })
+	trace := 0
+	for i, line := range lines {
+		if strings.Contains(line, traceStart) {
+			trace = i + 1
+		}
+	}
+	if trace > 0 && trace < len(lines) {
+		lines = lines[trace:]
+		lines = lines[:min(len(lines), shownLines)]
+	}
+	if lines = lines[max(0, len(lines)-shownLines):]; len(lines) == 0 || len(lines) == 1 && lines[0] == "" {
 		return ""
 	}
 	return "; it printed last:\n" + strings.Join(lines, "\n")
@@ -263,6 +308,7 @@ func (w *Worker) start(ctx context.Context) error {
 	}
 	w.started++
 	w.sent, w.pillar = map[string][]byte{}, nil
+	w.forget()
 	if err := w.introduce(ctx, talk, startTime); err != nil {
 		return err
 	}
@@ -308,14 +354,14 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 	if strings.Contains(talk.Printed(), refusal) {
 		return diag.Exposed.Hint(err, "give the file or directory to root, and let root alone write to it")
 	}
-	return diag.Python.Hint(err, "run `python3 -I -S -c 'import json, traceback'` on the host: it has to end at once, and to "+
-		"print nothing")
+	return diag.Python.Hint(err,
+		"run `python3 -I -S -c 'import json, traceback'` on the host: it has to end at once, and to print nothing")
 }
 
 // begin returns the first message: the package salt, the options, and the modules of the tree.
 func (w *Worker) begin() ([]byte, error) {
-	data, err := encode(value.NewMap("opts", plainOpts(w.options.Opts), "modules", w.options.Modules, "real",
-		w.options.RealSalt).Plain())
+	data, err := encode(value.NewMap("opts", plainOpts(w.options.Opts), "modules", w.options.Modules, "broken",
+		w.broken, "real", w.options.RealSalt).Plain())
 	if err != nil {
 		return nil, err
 	}
@@ -365,6 +411,10 @@ func (w *Worker) converse(ctx context.Context, talk *dialog.Dialog, depth int, q
 			return message.Value("done"), nil
 		case message.Has("raised"):
 			return nil, newRaised(message.Value("raised"))
+		case message.Has("loading"):
+			w.began(message.Value("loading"), talk)
+		case message.Has("loaded"):
+			w.done()
 		case message.Has("ask"):
 			if err := w.answer(ctx, talk, depth, message); err != nil {
 				return nil, err

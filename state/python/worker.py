@@ -445,6 +445,11 @@ class Line:
         while data:
             data = data[os.write(4, data):]
 
+    def tell(self, **what):
+        """Sends a message that has no answer."""
+        with self.lock:
+            self.send(text_of(what))
+
     def ask(self, what, **more):
         if os.getpid() != PID:
             raise RuntimeError("a process that was forked cannot call functions of the agent")
@@ -678,12 +683,15 @@ class Loaded:
 class Loader:
     def __init__(self, kind):
         self.kind, self.files, self.loaded = kind, {}, {}
+        self.broken = {}  # why files are not loaded that ended a process, or did not let it go on
 
     def plain(self, name):
         """The module of a file, executed; nothing of the loader's world is in it yet."""
         full = "salt.loaded.ext.%s.%s" % (TAGS[self.kind], name)
         if full in sys.modules:
             return sys.modules[full]
+        if name in self.broken:
+            raise ImportError(self.broken[name])
         source = LINE.ask("source", kind=self.kind, name=name)
         module = types.ModuleType(full)
         module.__file__, module.__package__ = source["path"], full.rpartition(".")[0]
@@ -693,6 +701,7 @@ class Loader:
         module.__loader_kind__ = self.kind
         sys.modules[full] = module
         SIBLINGS.append(self.kind)
+        LINE.tell(loading=[self.kind, name])
         try:
             exec(compile(source["text"], source["path"], "exec", dont_inherit=True), module.__dict__)
         except BaseException:
@@ -700,6 +709,7 @@ class Loader:
             raise
         finally:
             SIBLINGS.pop()
+            LINE.tell(loaded=True)
         listen_to_logs()
         return module
 
@@ -719,6 +729,7 @@ class Loader:
             return one
         pack_module(module, self.kind)
         init = getattr(module, "__init__", None)
+        LINE.tell(loading=[self.kind, name])
         try:
             if isinstance(init, types.FunctionType):
                 try:
@@ -728,6 +739,8 @@ class Loader:
             shown = self.virtual(module, name, one)
         except Exception:
             one.why, shown = "__init__ failed", None
+        finally:
+            LINE.tell(loaded=True)
         if shown is None:
             return one
         more = getattr(module, "__virtual_aliases__", ())
@@ -1364,6 +1377,8 @@ def main():
         WORLD.begin(m["opts"])
         for kind, names in m["modules"].items():
             LOADERS[kind].files.update(names)
+        for kind, names in m["broken"].items():
+            LOADERS[kind].broken.update(names)
         sys.meta_path.insert(0, Finder(m["library"], m["real"]))
         LINE.send(b"{}")
         m = LINE.receive()

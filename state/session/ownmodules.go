@@ -48,8 +48,8 @@ func kinds() map[string]string {
 		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops"}
 }
 
-// loadTime is the default time limit for loading modules.
-const loadTime = time.Minute
+// loadTime is the time limit for loading all modules. The worker limits the time of each of them.
+const loadTime = 5 * time.Minute
 
 func newOwnModules(s *Session) *ownModules {
 	o := &ownModules{session: s, found: map[string]map[string]string{}, claims: map[string]map[string]bool{},
@@ -205,12 +205,15 @@ func (o *ownModules) every(kind string) map[string]map[string]signature {
 
 // list requests the functions of a module, or of all, from the worker.
 func (o *ownModules) list(kind, name string) map[string]map[string]signature {
-	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	ctx, cancel := context.WithTimeout(o.session.Until, loadTime)
 	defer cancel()
 	v, err := o.worker.Do(ctx, "list", value.NewMap("kind", kind, "module", name))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failed = err; err != nil {
+	if err == nil || o.failed == nil { // a question after the end of the session says less than the first
+		o.failed = err
+	}
+	if err != nil {
 		return nil
 	}
 	found := map[string]map[string]signature{}
@@ -282,7 +285,7 @@ func (o *ownModules) why(kind, name string) error {
 	case !o.has(kind) || !o.hides(kind, module) && !o.claimed(kind, module):
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	ctx, cancel := context.WithTimeout(o.session.Until, loadTime)
 	defer cancel()
 	o.mu.Lock()
 	failed := o.failed

@@ -1,10 +1,14 @@
 package session_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -31,8 +35,8 @@ def absent():
 		"states/full.sls":         "{{ salt['m.full']() }}: test.nop\n",
 		"states/py.sls":           "#!py\ndef run():\n    raise OSError(30, 'Read-only file system')\n",
 	})
-	for name, want := range map[string]error{"m.full": syscall.ENOSPC, "m.after": syscall.ENOSPC, "m.memory": syscall.ENOMEM,
-		"late.f": syscall.EIO} {
+	for name, want := range map[string]error{"m.full": syscall.ENOSPC, "m.after": syscall.ENOSPC,
+		"m.memory": syscall.ENOMEM, "late.f": syscall.EIO} {
 		if _, err := s.Call(t.Context(), name, nil, nil, nil); !errors.Is(err, want) {
 			t.Errorf("%s gives %v, want %v", name, err, want)
 		}
@@ -45,5 +49,23 @@ def absent():
 	}
 	if _, err := s.Call(t.Context(), "m.absent", nil, nil, nil); errors.Is(err, syscall.ENOENT) {
 		t.Errorf("%v counts as an error of the host", err)
+	}
+}
+
+// TestHangingModulesObeyTheSession ends a session while a module hangs that another function's call loads as well.
+func TestHangingModulesObeyTheSession(t *testing.T) {
+	needPython(t)
+	given, dir := settings(t, map[string]string{
+		"states/_modules/a.py": "import time\ntime.sleep(100)\n",
+		"states/_modules/b.py": "def f():\n    return 1\n",
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	given.Until = ctx
+	s := families.New(given)
+	t.Cleanup(s.Close)
+	_, err := s.Call(t.Context(), "b.f", nil, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "loading "+dir+"/states/_modules/a.py was ended") {
+		t.Errorf("the call gives %v", err)
 	}
 }

@@ -75,6 +75,9 @@ func New(settings Settings) *Session {
 	if settings.Redactor == nil {
 		settings.Redactor = &redact.Redactor{}
 	}
+	if settings.Until == nil {
+		settings.Until = context.Background()
+	}
 	if settings.Trees == nil {
 		settings.Trees = settings.Host.Files
 	}

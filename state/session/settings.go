@@ -48,6 +48,10 @@ type Settings struct {
 	Version string // of the program
 	Shell   bool   // cmd.run uses a shell if it is the function that Call is given
 
+	// Until ends questions about the tree's Python modules that have no context of their own; nil if only their time
+	// limit does.
+	Until context.Context
+
 	Test     bool
 	Failhard bool
 	Parallel int // see exec.Runner

@@ -1,0 +1,101 @@
+package python
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host/dialog"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// importTime is the maximum time that a file of the tree takes to be loaded, its __virtual__ and __init__ included.
+const importTime = 10 * time.Second
+
+// loading records which files the process is loading, and those that no process loads any more: they ended one, or took
+// too long. Only the goroutine that has the turn uses it, except for overdue.
+type loading struct {
+	most    time.Duration
+	stack   []load
+	overdue atomic.Bool
+	broken  *value.Map // the reasons, by kind and name
+}
+
+type load struct {
+	kind, name string
+	timer      *time.Timer
+}
+
+// began records that the process loads a file. One that takes too long is interrupted.
+func (l *loading) began(what any, talk *dialog.Dialog) {
+	one := load{}
+	if list, ok := what.(*value.List); ok && list.Len() == 2 {
+		one.kind, one.name = value.Str(list.Items[0]), value.Str(list.Items[1])
+	}
+	one.timer = time.AfterFunc(l.most, func() {
+		l.overdue.Store(true)
+		interrupt(talk)
+	})
+	l.stack = append(l.stack, one)
+}
+
+// done records that the process has loaded the file that it began last.
+func (l *loading) done() {
+	if n := len(l.stack); n > 0 {
+		l.stack[n-1].timer.Stop()
+		l.stack = l.stack[:n-1]
+	}
+}
+
+// forget drops the files of a process that has ended.
+func (l *loading) forget() {
+	for len(l.stack) > 0 {
+		l.done()
+	}
+	l.overdue.Store(false)
+}
+
+// file returns the path of the file that the process is loading, or "" for none.
+func (w *Worker) file() string {
+	if len(w.stack) == 0 {
+		return ""
+	}
+	last := w.stack[len(w.stack)-1]
+	files, _ := w.options.Modules.Value(last.kind).(*value.Map)
+	return value.Str(files.Value(last.name))
+}
+
+// unloaded is the error of a file that is not loaded any more.
+type unloaded struct{ text string }
+
+func (u *unloaded) Error() string { return u.text }
+
+// unload records why the file that the process was loading is not loaded any more, and returns that as an error.
+func (w *Worker) unload(why string) error {
+	last := w.stack[len(w.stack)-1]
+	names, ok := w.broken.Value(last.kind).(*value.Map)
+	if !ok {
+		names = value.NewMap().Plain()
+		w.broken.Set(last.kind, names)
+	}
+	file := w.file()
+	names.Set(last.name, file+": "+why)
+	w.forget()
+	return &unloaded{"loading " + file + ": " + why}
+}
+
+// Overdue is the error of a question whose context ended before it was answered.
+type Overdue struct {
+	subject string
+	cause   error
+	printed string
+}
+
+func (o *Overdue) Error() string {
+	return o.subject + " was ended: " + o.cause.Error() + o.LastLines()
+}
+
+// Unwrap returns the cause of the context.
+func (o *Overdue) Unwrap() error { return o.cause }
+
+// LastLines returns the end of a message, with the lines that python3 printed last: what it was doing.
+func (o *Overdue) LastLines() string { return lastLines(o.printed) }

@@ -1,0 +1,58 @@
+package python_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// TestFileThatCannotBeLoadedCostsItselfAlone lists modules of which one ends the process, and others hang while they
+// are imported or in __virtual__.
+func TestFileThatCannotBeLoadedCostsItselfAlone(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{
+		"modules/exits":   "import os\nos._exit(0)\n",
+		"modules/hangs":   "import time\n\ntime.sleep(100)\n",
+		"modules/virtual": "import time\ndef __virtual__():\n    time.sleep(100)\n",
+		"modules/good":    "def f():\n    return 1\n",
+	}})
+	w.LimitImports(300 * time.Millisecond)
+	v, err := w.Do(t.Context(), "list", value.NewMap("kind", "modules", "module", ""))
+	if list, _ := v.(*value.Map); err != nil || list.Len() != 1 || !list.Has("good.f") {
+		t.Fatalf("the list is %s: %v", value.Repr(v), err)
+	}
+	for name, want := range map[string][]string{
+		"exits":   {"/tree/modules/exits.py: python3 ended while it was loaded (exit status 0)"},
+		"hangs":   {"/tree/modules/hangs.py: loading it took more than 300ms", `"/tree/modules/hangs.py", line 3`},
+		"virtual": {"/tree/modules/virtual.py: loading it took more than 300ms", "line 3 in __virtual__"},
+	} {
+		_, err := call(w, t.Context(), name+".f")
+		for _, part := range want {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s.f gives %v, want %q", name, err, part)
+			}
+		}
+	}
+	if v, err := call(w, t.Context(), "good.f"); err != nil || v != 1 {
+		t.Errorf("good.f gives %v, %v", v, err)
+	}
+}
+
+// TestLoadingEndsWithItsContext cancels the context of a list while a file hangs.
+func TestLoadingEndsWithItsContext(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{"modules/hangs": "import time\ntime.sleep(100)\n"}})
+	if _, err := w.Do(t.Context(), "ping", value.NewMap()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := w.Do(ctx, "list", value.NewMap("kind", "modules", "module", ""))
+	if !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "loading /tree/modules/hangs.py was ended") ||
+		!strings.Contains(err.Error(), "line 2 in <module>") {
+		t.Errorf("the error is %v", err)
+	}
+}
