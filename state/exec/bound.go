@@ -131,7 +131,14 @@ func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 	if guard := (*cutGuard)(nil); errors.As(result.cause, &guard) {
 		during = " while its " + guard.key + " ran"
 	}
-	result.Comment = fmt.Sprintf("cancelled after %s%s: %v", result.lasted(), during, cause)
+	last := ""
+	if code, ok := errors.AsType[interface {
+		error
+		LastLines() string
+	}](result.cause); ok { // a module in Python says where it was
+		last = result.shown(code.LastLines())
+	}
+	result.Comment = fmt.Sprintf("cancelled after %s%s: %v%s", result.lasted(), during, cause, last)
 	hint := "run it again: what is done already stays"
 	if errors.Is(cause, errOverdue) {
 		hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"

@@ -1,6 +1,10 @@
 package python
 
 import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -97,5 +101,20 @@ func (o *Overdue) Error() string {
 // Unwrap returns the cause of the context.
 func (o *Overdue) Unwrap() error { return o.cause }
 
-// LastLines returns the end of a message, with the lines that python3 printed last: what it was doing.
-func (o *Overdue) LastLines() string { return lastLines(o.printed) }
+// LastLines returns the end of a message: the place where python3 was, which is on the first line since templates show
+// only that one, and the last lines that it printed.
+func (o *Overdue) LastLines() string {
+	last := lastLines(o.printed)
+	lead, trace, _ := strings.Cut(last, "\n")
+	line, _, _ := strings.Cut(trace, "\n")
+	found := placed().FindStringSubmatch(line)
+	if lead == "" || found == nil {
+		return last
+	}
+	return fmt.Sprintf(" (%s:%s, in %s)\n%s", found[1], found[2], found[3], trace)
+}
+
+// placed matches a line of a traceback of faulthandler.
+var placed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*File "(.+)", line (\d+) in (.+)$`)
+})

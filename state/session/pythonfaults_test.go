@@ -69,3 +69,35 @@ func TestHangingModulesObeyTheSession(t *testing.T) {
 		t.Errorf("the call gives %v", err)
 	}
 }
+
+// TestHangsHavePlaces ends a function of a module that hangs in a template, and one in a state. Both errors have the
+// line at which it hangs.
+func TestHangsHavePlaces(t *testing.T) {
+	s, dir := pythonSession(t, map[string]string{
+		"states/_modules/m.py": "import time\n\ndef ready():\n    pass\n\ndef hang():\n    time.sleep(100)\n",
+		"states/t.sls":         "x:\n  test.nop:\n    - name: {{ salt['m.hang']() }}\n",
+		"states/s.sls":         "x:\n  module.run:\n    - m.hang: []\n",
+	})
+	want := dir + "/states/_modules/m.py:7, in hang)"
+	if _, err := s.Call(t.Context(), "m.ready", nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	_, err := s.Call(short(), "state.show_sls", []any{"t"}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a template gives %v", err)
+	}
+	program, err := s.Program(t.Context(), s.Named("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Run(short(), program, nil).All() {
+		if !strings.Contains(r.Comment, "the time limit of the run was reached ("+want) {
+			t.Errorf("a state gives %s", r.Comment)
+		}
+	}
+}
