@@ -2,9 +2,7 @@ package python
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -107,14 +105,11 @@ func (o *Overdue) LastLines() string {
 	last := lastLines(o.printed)
 	lead, trace, _ := strings.Cut(last, "\n")
 	line, _, _ := strings.Cut(trace, "\n")
-	found := placed().FindStringSubmatch(line)
-	if lead == "" || found == nil {
+	_, line, ok := strings.Cut(line, `File "`)
+	file, line, ok2 := strings.Cut(line, `", line `)
+	number, function, ok3 := strings.Cut(line, " in ")
+	if lead == "" || !ok || !ok2 || !ok3 {
 		return last
 	}
-	return fmt.Sprintf(" (%s:%s, in %s)\n%s", found[1], found[2], found[3], trace)
+	return fmt.Sprintf(" (%s:%s, in %s)\n%s", file, number, function, trace)
 }
-
-// placed matches a line of a traceback of faulthandler.
-var placed = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*File "(.+)", line (\d+) in (.+)$`)
-})

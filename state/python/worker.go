@@ -300,8 +300,8 @@ func (w *Worker) start(ctx context.Context) error {
 	talk, err := w.options.Host.Talk(host.Command{Argv: append([]string{"python3"}, pythonOptions()...),
 		Env: environment()})
 	if errors.Is(err, exec.ErrNotFound) {
-		return diag.Python.Hint(&Unstarted{errors.New("the host has no python3, which the tree's own modules need")},
-			"install python3 (3.7 or newer), or take the modules out of the tree")
+		return &Unstarted{diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),
+			"install python3 (3.7 or newer), or take the modules out of the tree")}
 	}
 	if err != nil {
 		return err
