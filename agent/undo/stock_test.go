@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -21,6 +22,7 @@ type stock struct {
 	needs           map[string]string   // dependencies, by name
 	did             []string
 	broken          bool
+	stays           string                             // the package whose removal script refuses
 	refuse          func(s *stock, w host.Wanted) bool // whether a package cannot be installed now; nil for none
 }
 
@@ -76,6 +78,11 @@ func (s *stock) Do(_ context.Context, t host.Transaction) error {
 		return errors.New("the package manager is broken")
 	}
 	slices.SortFunc(t.Packages, func(a, b host.Wanted) int { return cmp.Compare(a.Name, b.Name) })
+	for _, w := range t.Packages {
+		if w.Version == "" && w.Name == s.stays {
+			return errors.New("the removal script refuses")
+		}
+	}
 	for _, w := range t.Packages {
 		s.did = append(s.did, map[host.PackageAction]string{host.InstallPackages: "install ", host.RemovePackages: "remove ",
 			host.PurgePackages: "purge "}[t.Action]+w.Name+" "+w.Version)
@@ -226,6 +233,34 @@ func TestPackagesAreRestoredInDependencyOrder(t *testing.T) {
 				t.Errorf("the summary is %+v; the installed packages are %v", did, s.stock.installed)
 			}
 		})
+	}
+}
+
+// TestRefusedRemovalDoesNotBlockOthers has a package whose removal script refuses among those of one transaction.
+func TestRefusedRemovalDoesNotBlockOthers(t *testing.T) {
+	s := newScene(t)
+	s.stock = newStock()
+	s.stock.stays = "sudo"
+	s.stock.needs["extra"] = "base"
+	s.run("1", func(*host.Host) {
+		for _, name := range []string{"base", "extra", "less", "sudo"} {
+			s.named(host.KindPackage, name)
+			s.stock.installed[name] = "1"
+		}
+	})
+	did := s.back()
+	if len(did.Failed) != 1 || did.Failed[0].Subject != "package sudo" || len(did.Restored) != 3 ||
+		len(s.stock.installed) != 1 {
+		t.Errorf("the summary is %+v; the installed packages are %v", did, s.stock.installed)
+	}
+}
+
+// TestReasonsAreShownOnce has three packages with one reason.
+func TestReasonsAreShownOnce(t *testing.T) {
+	all := []undo.Left{{Subject: "package a", Why: "x"}, {Subject: "package b", Step: "s", Why: "x"},
+		{Subject: "file c", Why: "y"}, {Subject: "package d", Why: "x"}}
+	if got := undo.Lines(all); got != "package a, package b (s), package d: x; file c: y" {
+		t.Errorf("the text is %q", got)
 	}
 }
 

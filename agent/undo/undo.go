@@ -9,6 +9,7 @@ package undo
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
@@ -145,6 +146,22 @@ func (l Left) String() string {
 		return l.Subject + ": " + l.Why
 	}
 	return l.Subject + " (" + l.Step + "): " + l.Why
+}
+
+// Lines returns what was left or failed as text, with each reason once.
+func Lines(all []Left) string {
+	subjects := map[string][]string{}
+	var reasons []string
+	for _, l := range all {
+		if subjects[l.Why] == nil {
+			reasons = append(reasons, l.Why)
+		}
+		subjects[l.Why] = append(subjects[l.Why], strings.TrimSuffix(l.String(), ": "+l.Why))
+	}
+	for i, why := range reasons {
+		reasons[i] = strings.Join(subjects[why], ", ") + ": " + why
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // Summary is the result of a restore, or of its dry run.

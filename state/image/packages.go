@@ -44,6 +44,8 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 			break
 		}
 	}
+	p.removeSingly(ctx, host.RemovePackages, remove, failed)
+	p.removeSingly(ctx, host.PurgePackages, purge, failed)
 	maps.Copy(lost, failed)
 	for _, name := range names {
 		if err := p.hold(ctx, name, want[name].Part("hold").Text != ""); err != nil && lost[name] == nil {
@@ -51,6 +53,28 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 		}
 	}
 	return lost
+}
+
+// removeSingly removes one by one what is left of a transaction that failed, since a package whose removal script
+// refuses, or that others need, does not prevent the removal of the others. A package may be removable only after
+// another one.
+func (p Putter) removeSingly(ctx context.Context, action host.PackageAction, wanted []host.Wanted,
+	failed map[string]error) {
+	purge := action == host.PurgePackages
+	left := p.pending(wanted, purge)
+	for before := len(left) + 1; len(wanted) > 1 && len(left) < before && ctx.Err() == nil; {
+		before = len(left)
+		for _, w := range left {
+			delete(failed, w.Name)
+			p.order(ctx, host.Transaction{Action: action, Packages: []host.Wanted{w}}, failed)
+		}
+		left = p.pending(left, purge)
+	}
+	for _, w := range wanted {
+		if !slices.Contains(left, w) {
+			delete(failed, w.Name)
+		}
+	}
 }
 
 // Finish makes dpkg complete a change that a power failure interrupted; until then dpkg does nothing else, and packages

@@ -121,15 +121,17 @@ func (r *Run) incomplete(did undo.Summary) error {
 	if len(did.Failed) == 0 {
 		return nil
 	}
-	var all []string
+	topic := diag.Packages
 	for _, f := range did.Failed {
-		all = append(all, f.String())
+		if !strings.HasPrefix(f.Subject, string(host.KindPackage)+" ") {
+			topic = diag.Journal
+		}
 	}
-	err := fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(all, "; "))
+	err := fmt.Errorf("%w: %s", ErrIncomplete, undo.Lines(did.Failed))
 	if r.Ledger.Good == nil { // there is no pair that a rollback would return to
-		return diag.Journal.Hint(err, "correct what they name, undo it by hand, and run: corpus-agent deploy")
+		return topic.Hint(err, "correct what they name, undo it by hand, and run: corpus-agent deploy")
 	}
-	return diag.Journal.Hint(err, "correct what they name, and run: corpus-agent rollback --converge")
+	return topic.Hint(err, "correct what they name, and run: corpus-agent rollback --converge")
 }
 
 // report adds to the report what was undone. It omits units that follow the links and were restarted or crashed since,

@@ -155,20 +155,52 @@ func holds(_ context.Context, a *apt, _ []string, _ host.Output) string {
 	return "check that all repositories it needs are there and of the same release"
 }
 
-// scripts returns dpkg's messages about the packages whose scripts or files failed.
+// scripts returns dpkg's messages about the packages whose scripts or files failed, and what the scripts wrote.
 func scripts(_ context.Context, _ *apt, _ []string, out host.Output) string {
 	// dpkg writes carriage returns, as for a terminal.
 	lines := strings.Split(strings.ReplaceAll(out.Stdout+"\n"+out.Stderr, "\r", ""), "\n")
+	wrote := map[string][]string{} // by package
 	var said []string
+	name := ""
 	for i, line := range lines {
+		if m := handled().FindStringSubmatch(line); m != nil {
+			name = m[1]
+		} else if line = strings.TrimSpace(line); line != "" && name != "" && !aboutAll().MatchString(line) {
+			wrote[name] = append(wrote[name], line)
+		}
 		if text, ok := strings.CutPrefix(line, "dpkg: error processing "); ok && i+1 < len(lines) {
-			said = append(said, strings.TrimSpace(text+" "+strings.TrimSpace(lines[i+1])))
+			said = append(said, strings.TrimSpace(text+" "+strings.TrimSpace(lines[i+1]))+lastWords(wrote, text))
 		}
 	}
 	if len(said) == 0 {
 		return complaints(out)
 	}
 	return strings.Join(slices.Compact(said), "; ")
+}
+
+// handled matches dpkg's line before it handles a package.
+func handled() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:Removing|Purging configuration files for|Setting up|Unpacking) ([^\s:]+)(?::\S+)? \(`)
+}
+
+// aboutAll matches lines of dpkg and apt that no script wrote.
+func aboutAll() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:dpkg: error|\(Reading database|Errors were encountered|E: |Processing triggers|Preparing)`)
+}
+
+// lastWords returns the last lines that the script of a package wrote. text is of dpkg's message about the package.
+func lastWords(wrote map[string][]string, text string) string {
+	const most = 4
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return ""
+	}
+	name, _, _ := strings.Cut(fields[1], ":")
+	lines := wrote[name]
+	if len(lines) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(lines[max(0, len(lines)-most):], " ")
 }
 
 // complaints returns the error lines of apt, or its last line.

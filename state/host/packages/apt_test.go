@@ -312,6 +312,11 @@ func TestAptFailures(t *testing.T) {
 			"dpkg: error processing package broken (--configure):\r\n" +
 				" installed broken package post-installation script subprocess returned error exit status 3\n",
 			"package broken (--configure): installed broken package post-installation script", "/var/log/apt/term.log"},
+		{"removal script", "dpkg: error processing package sudo (--purge):\n installed sudo package pre-removal script " +
+			"subprocess returned error exit status 1\nE: Sub-process /usr/bin/dpkg returned an error code (1)",
+			"Removing less (1) ...\nPurged.\nRemoving sudo (1.9) ...\nYou have asked\nRefusing to remove sudo.\n" +
+				"Removing vim (2) ...\nGone.\n",
+			"exit status 1: You have asked Refusing to remove sudo.", "/var/log/apt/term.log"},
 		{"other", "W: x\nE: something\nE: else\n", "", "something; else", ""},
 		{"silent", "", "", "code 100", ""},
 	} {
