@@ -185,7 +185,8 @@ func handled() *regexp.Regexp {
 
 // aboutAll matches lines of dpkg and apt that no script wrote.
 func aboutAll() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:dpkg: error|\(Reading database|Errors were encountered|E: |Processing triggers|Preparing)`)
+	return regexp.MustCompile(
+		`^(?:dpkg: error|\(Reading database|Errors were encountered|E: |Processing triggers|Preparing)`)
 }
 
 // lastWords returns the last lines that the script of a package wrote. text is of dpkg's message about the package.
