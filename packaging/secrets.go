@@ -106,8 +106,8 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 		for _, f := range findings[i] {
 			if !o.allows(e.name, f.Rule) {
 				problems.Add(diag.Pos{File: e.name, Line: f.Line}, "%s", f).
-					WithHint(diag.Tree, "leave it out (`leave_out` in corpus.yaml); in a pillar, encrypt the value with age; or if it is "+
-						"not a secret, allow it there: "+
+					WithHint(diag.Tree, "leave it out (`leave_out` in corpus.yaml); in a pillar, encrypt the value with "+
+						"age; or if it is not a secret, allow it there: "+
 						"`allow_secrets: [{path: "+e.name+", rule: "+f.Rule+", reason: ...}]`")
 			}
 		}

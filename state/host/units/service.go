@@ -118,11 +118,11 @@ func (s *systemd) services(ctx context.Context, names []string) ([]Service, erro
 		return nil, err
 	}
 	all := make([]Service, len(names))
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(questions)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			all[i], err = properties(ctx, conn, name)
+			all[i], err = properties(within, conn, name)
 			return err
 		})
 	}
