@@ -64,11 +64,12 @@ func (r *Run) lastSuccess() time.Time {
 }
 
 // RestoreModes restores the modes of those releases of a pair that are not deployed. States, hooks and procedures that
-// set other modes run again when the pair is deployed. It skips what this run has unpacked, until a program runs.
+// set other modes run again when the pair is deployed. It skips what this run has unpacked, until a program runs, but
+// not where the recipe has writable paths: code in them is unpacked writable.
 func (r *Run) RestoreModes(pair ledger.Pair) error {
 	runs := r.Ledger.Runs()
 	for _, release := range pair.Releases() {
-		if r.unpacked[release.String()] || runs != nil && runs.Has(release) {
+		if runs != nil && runs.Has(release) {
 			continue
 		}
 		list, err := r.Host.Held().List(release)
@@ -78,6 +79,9 @@ func (r *Run) RestoreModes(pair ledger.Pair) error {
 		says, err := r.Host.RecipeListed(release, list)
 		if err != nil {
 			return err
+		}
+		if r.unpacked[release.String()] && len(says.Writable) == 0 {
+			continue
 		}
 		r.correctModes(release, says, list, func() time.Time { return time.Time{} })
 	}

@@ -121,17 +121,17 @@ func (r *Run) incomplete(did undo.Summary) error {
 	if len(did.Failed) == 0 {
 		return nil
 	}
-	topic := diag.Packages
+	err := fmt.Errorf("%w: %s", ErrIncomplete, undo.Lines(did.Failed))
+	then := "and run: corpus-agent rollback --converge"
+	if r.Ledger.Good == nil { // there is no pair that a rollback would return to
+		then = "undo it by hand, and run: corpus-agent deploy"
+	}
 	for _, f := range did.Failed {
 		if !strings.HasPrefix(f.Subject, string(host.KindPackage)+" ") {
-			topic = diag.Journal
+			return diag.Journal.Hint(err, "correct what they name, %s", then)
 		}
 	}
-	err := fmt.Errorf("%w: %s", ErrIncomplete, undo.Lines(did.Failed))
-	if r.Ledger.Good == nil { // there is no pair that a rollback would return to
-		return topic.Hint(err, "correct what they name, undo it by hand, and run: corpus-agent deploy")
-	}
-	return topic.Hint(err, "correct what they name, and run: corpus-agent rollback --converge")
+	return diag.Packages.Hint(err, "correct what they name, %s", then)
 }
 
 // report adds to the report what was undone. It omits units that follow the links and were restarted or crashed since,
