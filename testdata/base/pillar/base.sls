@@ -49,6 +49,7 @@ nsupdate:
 ldap:
   base: dc=example,dc=org
   server: ldap://172.31.0.11
+  tls: false
   project: shop
   logins: [blog]
   users:
