@@ -18,8 +18,8 @@ import (
 const maxAttempts = 3
 
 // settleInterrupted decides about a deploy that an earlier run left unfinished. It finishes one that was being rolled
-// back, and gives up one that was interrupted too often. This run resumes any other. A pillar that another user could
-// have changed ends the run before that.
+// back, gives up one that was interrupted too often, and rolls back one of another pair on a host that is held. This run
+// resumes any other. A pillar that another user could have changed ends the run before that.
 func (r *run) settleInterrupted(ctx context.Context) error {
 	if err := r.CheckPillar(r.identity.Service); err != nil {
 		return err
@@ -34,6 +34,13 @@ func (r *run) settleInterrupted(ctx context.Context) error {
 		r.record.Note("run %s was interrupted while it rolled back; that is finished first", cut.Run)
 	case r.cuts >= maxAttempts && r.ledger.Good != nil, cut.Reboots >= maxAttempts:
 		r.giveUp(cut)
+	case r.ledger.Hold != nil && r.interruptedDeploy() != nil:
+		r.record.Note("run %s was interrupted while it deployed %s; this host is held since %s, so it goes back to %s",
+			cut.Run, cut.Pair, diag.Stamp(r.ledger.Hold.Since), r.ledger.Good)
+		r.acted = true
+		if err := r.abandon(cut); err != nil {
+			return err
+		}
 	default:
 		r.record.Note("run %s was interrupted while it deployed %s", cut.Run, cut.Pair)
 		return r.undo.FinishPackages(ctx)
@@ -187,11 +194,16 @@ func (r *run) leaveInterrupted(ctx context.Context, to string, find func(to stri
 		cut.Run, cut.Pair, r.ledger.Good)
 	r.acted, r.report.Leaves = true, &cut.Pair
 	r.quarantine.AddByHand(cut.Pair)
-	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the rollback
-	if err := r.save(); err != nil {
+	if err := r.abandon(cut); err != nil {
 		return err
 	}
 	return r.finishBack(ctx, cut)
+}
+
+// abandon records that an interrupted deploy is rolled back from here on, also by later runs.
+func (r *run) abandon(cut *ledger.Running) error {
+	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the rollback
+	return r.save()
 }
 
 // unlessGood returns the version to go back to. While a deploy or its rollback is interrupted, the version of the

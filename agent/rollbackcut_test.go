@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -153,5 +154,43 @@ func TestRollbackFinishesInterruptedRollback(t *testing.T) {
 	}
 	if got := l.version("service/current"); got != "1" {
 		t.Errorf("the current version is %s, want 1", got)
+	}
+}
+
+// TestHeldHostLeavesAnInterruptedDeploy holds a host whose deploy was killed: each kind of run goes back to what was
+// deployed, and applies no state of the release that waits. Without the hold, the release is deployed.
+func TestHeldHostLeavesAnInterruptedDeploy(t *testing.T) {
+	artifacttest.Long(t)
+	for name, runs := range map[string]func(*lab) (*report.Report, error){
+		"deploy":   func(l *lab) (*report.Report, error) { return l.Deploy(l.t.Context(), agent.Given{}, false) },
+		"converge": func(l *lab) (*report.Report, error) { return l.Converge(l.t.Context(), false) },
+	} {
+		for where, promoted := range map[string]bool{"in its states": false, "after its links": true} {
+			t.Run(name+", killed "+where, func(t *testing.T) {
+				l := interruptedDeploy(t, promoted)
+				if err := l.Hold("stop"); err != nil {
+					t.Fatal(err)
+				}
+				r, err := runs(l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.links("2", "2", "1")
+				noted(t, r, "this host is held since")
+				for _, file := range []string{"/etc/app/b", "/etc/app/c"} {
+					if _, err := os.Lstat(l.Layout.Path(file)); err == nil {
+						t.Errorf("%s of version 3 exists", file)
+					}
+				}
+				if s := mustStatus(t, l); len(s.Quarantined) != 0 || s.Cut != nil {
+					t.Errorf("the quarantine is %v, the interrupted run %v", s.Quarantined, s.Cut)
+				}
+				if held, err := l.Unhold(); err != nil || !held {
+					t.Fatal(err)
+				}
+				l.expect(exit.OK)
+				l.links("3", "3", "2")
+			})
+		}
 	}
 }

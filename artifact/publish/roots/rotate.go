@@ -3,12 +3,15 @@ package roots
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Rotated is the result of replacing keys.
@@ -44,6 +47,9 @@ func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring
 	if err != nil {
 		return Rotated{}, err
 	}
+	if err := trusted(n, p, role, old, next); err != nil {
+		return Rotated{}, err
+	}
 	if err := next.NewLike(role, len(old), p.Keys); err != nil {
 		return Rotated{}, err
 	}
@@ -74,6 +80,21 @@ func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring
 		return Rotated{}, r.explain(ctx, n, err)
 	}
 	return result, p.Keys.Retire(role, next)
+}
+
+// trusted returns an error if the keys of a role in the keyring's directory are others than the store trusts: new ones
+// would be added, and the trusted ones would stay in force. After an interruption the old keys may be out of force.
+func trusted(n *publish.Next, p *publish.Publisher, role string, old []string, next keyring.Ring) error {
+	may := n.Client.Delegation(role).Keys
+	if len(may) == 0 || slices.ContainsFunc(old, func(id string) bool { return slices.Contains(may, id) }) {
+		return nil
+	}
+	if begun, err := next.Held(role); err != nil || len(begun) > 0 {
+		return err
+	}
+	return diag.Keys.Hint(fmt.Errorf("no key of %s in %s is one that the store trusts, which are %s", role, p.Keys.Dir,
+		strings.Join(may, ", ")), "name the directory with such a key; how to replace a lost one is in trust.md, "+
+		"\"A key is lost, stolen, or added\": corpus root change, or corpus project add")
 }
 
 // finishRotation moves new keys that are in force into place.
