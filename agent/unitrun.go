@@ -27,7 +27,7 @@ type unitRun struct {
 // askUnitRun asks systemd for the newest run of the unit.
 func askUnitRun(ctx context.Context) unitRun {
 	out, err := site.Systemctl(ctx, 5*time.Second, "show", "--property=InvocationID,ExecMainStartTimestampMonotonic,"+
-		"Result,ExecMainCode,ExecMainStatus,ConditionResult", records.ServiceUnit)
+		"Result,ExecMainCode,ExecMainStatus,ConditionResult,ConditionTimestampMonotonic", records.ServiceUnit)
 	if err != nil {
 		return unitRun{}
 	}
@@ -38,7 +38,7 @@ func askUnitRun(ctx context.Context) unitRun {
 func parseUnitRun(says map[string]string) unitRun {
 	const exited = "1" // CLD_EXITED
 	u := unitRun{result: says["Result"], exited: says["ExecMainCode"] == exited,
-		skipped: says["ConditionResult"] == "no" || says["Result"] == "exec-condition"}
+		skipped: says["ConditionResult"] == "no" && says["ConditionTimestampMonotonic"] != "0" || says["Result"] == "exec-condition"}
 	if began := says["ExecMainStartTimestampMonotonic"]; says["InvocationID"] != "" || began != "" && began != "0" {
 		u.id = says["InvocationID"] + "/" + began
 	}

@@ -62,7 +62,8 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	}
 	// Little memory is live at any time and much is allocated: collecting earlier costs almost nothing and lowers the
 	// peak.
-	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	before := debug.SetGCPercent(30)
+	defer func() { debug.SetGCPercent(min(before, 100)) }() // the heap has outgrown a delay of the first collection
 	group, within := errgroup.WithContext(ctx)
 	for _, release := range missing {
 		group.Go(func() error { return f.addSigners(release, f.fetchRelease(within, release)) })
@@ -70,7 +71,9 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	if err := group.Wait(); err != nil {
 		return ExplainSpace(err)
 	}
-	debug.FreeOSMemory() // the buffers of unpacking, before the rest of the run needs memory of its own
+	if len(missing) > 0 {
+		debug.FreeOSMemory() // the buffers of unpacking, before the rest of the run needs memory of its own
+	}
 	return f.tidy(ctx, releases, nil)
 }
 

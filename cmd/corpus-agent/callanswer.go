@@ -290,6 +290,9 @@ func facilities() []string {
 // syslogSocket is where syslog listens.
 const syslogSocket = "/dev/log"
 
+// syslogTime is the maximum time in which syslog takes a line: its buffer stays full while its daemon is stopped.
+const syslogTime = 5 * time.Second
+
 // toSyslog writes a result to syslog, as a line of JSON.
 func (c *calling) toSyslog(o *inspect.Opened, ret *value.Map) error {
 	if c.layout().Relocated() {
@@ -310,6 +313,9 @@ func (c *calling) toSyslog(o *inspect.Opened, ret *value.Map) error {
 		return err
 	}
 	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(syslogTime)); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(conn, "<%d>%s[%d]: %s", facility*8+level, returnOption(o, "syslog.tag", "corpus-agent"),
 		os.Getpid(), line)
 	return err

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/agent/config"
@@ -25,6 +25,7 @@ func (p *program) useEnvironment() {
 	p.fromFile = []config.Variable{}
 	text, err := readEnvironment(p.layout().EnvironmentFile())
 	if err != nil {
+		p.unused = config.ParseEnvironment(text)
 		fmt.Fprintf(p.Err, "warning: the variables of the environment file are not used: %v\n", err)
 		if hint := diag.HintOf(err); hint != "" {
 			fmt.Fprintf(p.Err, "  hint: %s\n", hint)
@@ -57,7 +58,8 @@ func credentials() []string {
 }
 
 // readEnvironment reads the environment file, which may be missing. Only its owner, who is root or this user, may be
-// able to read or write it.
+// able to read or write it. With the error about a file that others can only read, it returns the text, since the unit
+// uses it: what is secret in it must not be shown.
 func readEnvironment(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,23 +71,45 @@ func readEnvironment(path string) (string, error) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return "", diag.Exposed.Hint(fmt.Errorf("%s belongs to user %d", path, st.Uid), "chown root %s", path)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return "", diag.Exposed.Hint(fmt.Errorf("%s has mode %#o: other users can read or write it", path, mode),
-			"chmod 600 %s", path)
+	mode := info.Mode().Perm()
+	if mode&0o022 != 0 {
+		return "", exposed(path, mode)
 	}
 	data, err := walk.ReadGiven(path)
+	if err == nil && mode&0o077 != 0 {
+		err = exposed(path, mode)
+	}
 	return string(data), err
 }
 
-// secretName matches the names of variables with secrets.
-var secretName = regexp.MustCompile(`SECRET|TOKEN|PASSW|PASSPHRASE`)
+func exposed(path string, mode fs.FileMode) error {
+	return diag.Exposed.Hint(fmt.Errorf("%s has mode %#o: other users can read or write it", path, mode),
+		"chmod 600 %s, and replace the credentials in it", path)
+}
 
-// secrets returns the secrets of the environment file.
+// shortest is the length in bytes of the shortest value that is taken for a secret: shorter ones, such as true or a
+// number, would be removed from every text.
+const shortest = 6
+
+// secrets returns the secrets of the environment file: all values but those of settings.
 func (p *program) secrets() (all []string) {
-	for _, v := range p.fromFile {
-		if secretName.MatchString(v.Name) {
+	for _, v := range slices.Concat(p.fromFile, p.unused) {
+		if len(v.Value) >= shortest && !setting(v.Name) {
 			all = append(all, v.Value)
 		}
 	}
 	return all
+}
+
+// setting reports whether a variable is known to hold no secret.
+func setting(name string) bool {
+	switch {
+	case strings.HasPrefix(name, "CORPUS_KEY_"), name == "CORPUS_PASSPHRASE":
+		return false
+	case strings.HasPrefix(name, "CORPUS_"), strings.HasSuffix(name, "_FILE"), strings.HasSuffix(name, "_REGION"),
+		strings.HasSuffix(name, "_PROFILE"):
+		return true
+	}
+	return slices.Contains([]string{"AWS_ACCESS_KEY_ID", "MINIO_ACCESS_KEY", "AWS_ROLE_ARN", "HOME", "PATH", "LANG", "TZ",
+		"NO_PROXY", "no_proxy"}, name)
 }

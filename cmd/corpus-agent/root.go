@@ -49,6 +49,7 @@ type program struct {
 	makesRoot bool
 	checked   *error            // the result of site.CheckConfiguration; nil before checkConfiguration
 	fromFile  []config.Variable // of /etc/corpus/environment; nil before useEnvironment
+	unused    []config.Variable // of the same where others can read it: it is used by the unit alone
 }
 
 func newRoot(streams cli.IO) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 )
 
 // importTime is the maximum time that a file of the tree takes to be loaded, its __virtual__ and __init__ included.
-const importTime = 10 * time.Second
+const importTime = 30 * time.Second
 
 // loading records which files the process is loading, and those that no process loads any more: they ended one, or took
 // too long. Only the goroutine that has the turn uses it, except for overdue.
@@ -48,6 +48,9 @@ func (l *loading) done() {
 	}
 }
 
+// late reports whether a file took too long, so that interrupt kills the process, even if the file was loaded meanwhile.
+func (l *loading) late() bool { return l.overdue.Load() }
+
 // forget drops the files of a process that has ended.
 func (l *loading) forget() {
 	for len(l.stack) > 0 {
@@ -71,8 +74,13 @@ type unloaded struct{ text string }
 
 func (u *unloaded) Error() string { return u.text }
 
-// unload records why the file that the process was loading is not loaded any more, and returns that as an error.
-func (w *Worker) unload(why string) error {
+// unload records why the file that the process was loading is not loaded any more, and returns that as an error. If the
+// process has loaded it meanwhile, no file is at fault.
+func (w *Worker) unload(subject, why string) error {
+	if len(w.stack) == 0 {
+		w.forget()
+		return fmt.Errorf("%s: loading a file before it: %s", subject, why)
+	}
 	last := w.stack[len(w.stack)-1]
 	names, ok := w.broken.Value(last.kind).(*value.Map)
 	if !ok {

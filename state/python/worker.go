@@ -168,8 +168,9 @@ func (w *Worker) once(ctx context.Context, depth int, question *value.Map) (any,
 	talk := w.talk
 	stop := context.AfterFunc(ctx, func() { interrupt(talk) })
 	v, err := w.converse(ctx, talk, depth, question.Plain())
-	if !stop() && err == nil { // interrupt kills the worker, although it did answer
+	if (!stop() || w.late()) && err == nil { // interrupt kills the worker, although it did answer
 		w.talk = nil
+		w.forget()
 	}
 	var raised *Raised
 	if err == nil || errors.As(err, &raised) {
@@ -226,15 +227,15 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 		return diag.Timeout.Hint(&Overdue{subject: subject, cause: cause, printed: talk.Printed()},
 			"see what the module waits for")
 	}
-	if w.overdue.Load() {
+	if w.late() {
 		talk.Kill()
-		return w.unload(fmt.Sprintf("loading it took more than %s%s", w.most, lastLines(talk.Printed())))
+		return w.unload(subject, fmt.Sprintf("loading it took more than %s%s", w.most, lastLines(talk.Printed())))
 	}
 	if hungUp(err) {
 		err = ended(endedInCall, talk.Ending(), talk.Printed())
 		talk.Kill()
 		if _, killed := errors.AsType[*Killed](err); file != "" && !killed {
-			return w.unload("python3 ended while it was loaded" + strings.TrimPrefix(err.Error(), endedInCall))
+			return w.unload(subject, "python3 ended while it was loaded"+strings.TrimPrefix(err.Error(), endedInCall))
 		}
 		return fmt.Errorf("%s: %w", subject, err)
 	}
