@@ -79,6 +79,8 @@ func workstationLines() []string {
 		"node ls --cloud %", "guest ls", "guest ls --node %", "guest info %",
 		"guest create % --project % --env % --image % --yes",
 		"guest create web1 --project shop --env prod --image % --ssh-key @keys/root.json --yes", "guest delete % --yes",
+		"guest move % % --yes", "guest move web1 n2 --copy --yes", "guest drop % % --yes", "guest trim % % --yes",
+		"node evacuate % --off --yes", "node open % --yes", "trim % % % %",
 		"guest enlarge % % --yes", "guest name add % %", "guest name rm % %", "guest ssh-key add % @%",
 		"guest ssh-key rm % %",
 		"guest image % % % --yes", "computenode_list %", "computenode_infos % %", "computenode_switchmode % % %",
