@@ -15,7 +15,7 @@ systemd-container:
   pkg.installed: []
 
 # Quotas limit the disks of guests where /var/lib/machines is on btrfs, or on ext4 or xfs with project quotas.
-{% set at = salt['mount.active'](extended=True) %}
+{% set at = salt['mount.active'](extended=True) if salt['file.file_exists']('/proc/self/mountinfo') else {} %}
 {% set disks = at.get('/var/lib/machines', at.get('/var/lib', at.get('/var', at.get('/', {})))) %}
 {% if disks.get('fstype') == 'btrfs' %}
 btrfs-progs:
