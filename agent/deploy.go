@@ -78,7 +78,9 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 
 // carryOut deploys a pair, or converges the deployed pair if there is nothing new.
 func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	if !pair.BaseAlone() {
+	if pair.BaseAlone() {
+		r.report.Instead = &pair
+	} else {
 		r.report.To = &pair
 	}
 	keep, err := r.stay(&pair)

@@ -156,6 +156,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 		err = r.apply(ctx, r.turns.Resume(cut.Pair))
 	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, connection.ErrLost)):
 		r.record.Note("converging what is current: %v", cause)
+		r.report.Instead = r.ledger.Runs()
 		err = r.convergeGood(ctx)
 	default:
 		return cause

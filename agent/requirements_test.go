@@ -36,12 +36,15 @@ func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
 			l.expect(exit.OK)
 			l.publishNeeding("2", c.says)
 			ran := len(l.engine.converged)
-			_, err := l.deploy()
+			r, err := l.deploy()
 			if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("exit code %d (%v), want a refusal with %q", exit.Code(err), err, c.want)
 			}
 			if name != "nonsense" && !strings.Contains(diag.HintOf(err), "install what is missing") {
 				t.Errorf("the hint is %q", diag.HintOf(err))
+			}
+			if about := r.About(); about == nil || about.Service.Version != "1" || r.To.Service.Version != "2" {
+				t.Errorf("the run names %v and was to deploy %v, want myapp 1, which the host runs, and 2", about, r.To)
 			}
 			l.links("1", "1", "")
 			if len(l.engine.converged) == ran {

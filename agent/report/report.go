@@ -58,7 +58,9 @@ type Report struct {
 
 	From *ledger.Pair `json:"from,omitempty"` // the pair deployed before the run
 	To   *ledger.Pair `json:"to,omitempty"`   // the pair that the run was to deploy
-	Left *ledger.Pair `json:"left,omitempty"` // the pair deployed after the run
+	// Instead is the pair that converged in place of To, of which nothing was deployed; nil if To was tried.
+	Instead *ledger.Pair `json:"instead,omitempty"`
+	Left    *ledger.Pair `json:"left,omitempty"` // the pair deployed after the run
 	// BaseAlone is the pair deployed after the run while no release of the host's service could be deployed yet.
 	BaseAlone *ledger.Pair `json:"base_alone,omitempty"`
 
@@ -189,13 +191,14 @@ func (r *Report) FirstFailure() *Step {
 	return nil
 }
 
-// About returns the pair that a run's outcome is about: the deployed pair if the run converged or rolled back,
-// otherwise the pair that it tried to deploy. It is nil if no pair was known.
+// About returns the pair that a run's outcome is about: the deployed pair if the run converged or rolled back, or if the
+// pair that it was to deploy was not available or refused, otherwise the pair that it tried to deploy. It is nil if no
+// pair was known.
 func (r *Report) About() *ledger.Pair {
 	if r.Left != nil && !r.Test && (r.Outcome == Converged || r.Outcome == RolledBack) {
 		return r.Left
 	}
-	return cmp.Or(r.To, r.BaseAlone)
+	return cmp.Or(r.Instead, r.To, r.BaseAlone)
 }
 
 // Stage is one part of a run.
