@@ -205,16 +205,17 @@ func (v *View) OtherKeys() map[string]bool {
 // forgetOld returns what to do about a name for which two machines sign.
 func forgetOld(host string) string { return "if the machine was replaced: corpus host forget " + host }
 
-// Elsewhere returns how hosts of a channel that does not exist get a release again. It is the hint of the fleet and of
+// Elsewhere returns how hosts of a channel that does not exist get a release. It is the hint of the fleet and of
 // the runs of these hosts.
 func Elsewhere(channel string) string {
 	project, name, _ := strings.Cut(channel, "/")
-	setting := "channels.service"
+	setting, misnamed := "channels.service",
+		"; or correct the name of the host, from which the channel follows without that setting"
 	if project == artifact.Base {
-		setting = "channels.base"
+		setting, misnamed = "channels.base", ""
 	}
-	return fmt.Sprintf("make the channel %s again: corpus point %s %s VERSION; or give each of its hosts another one: "+
-		"%s in its /etc/corpus/agent.yaml", channel, project, name, setting)
+	return fmt.Sprintf("make the channel %s: corpus point %s %s VERSION; or give each of its hosts another one: "+
+		"%s in its /etc/corpus/agent.yaml%s", channel, project, name, setting, misnamed)
 }
 
 // leave returns the commands by which the channel of a host leaves a withdrawn release.
