@@ -54,7 +54,9 @@ func readAhead(ctx context.Context, tree string, entries []found) <-chan chan co
 }
 
 // small reports whether an entry is a file that is read ahead.
-func (e found) small() bool { return e.info.Mode().IsRegular() && e.info.Size() <= aheadSize }
+func (e found) small() bool {
+	return e.data == nil && e.info.Mode().IsRegular() && e.info.Size() <= aheadSize
+}
 
 // readWhole reads exactly the bytes that a file had when it was found.
 func readWhole(file string, size int64) ([]byte, error) {

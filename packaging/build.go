@@ -46,11 +46,16 @@ type Summary struct {
 	Files   int      `json:"files"`
 	Bytes   int64    `json:"bytes"`    // content of regular files
 	LeftOut []string `json:"left_out"` // names that were not packed
+	// Mixed says which programs are for different architectures, so that no requirement was written; "" for none.
+	Mixed string `json:"mixed,omitempty"`
 }
 
 // Build packs a tree as tar.zst. It returns an error that lists everything a host would refuse to unpack.
 func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, error) {
 	entries, summary, err := scan(ctx, tree, o)
+	if err == nil {
+		entries, err = describe(tree, entries, &summary)
+	}
 	if err != nil {
 		return Summary{}, err
 	}
@@ -137,6 +142,7 @@ type found struct {
 	name string // slash-separated, relative to the tree
 	info fs.FileInfo
 	link string // target of a symbolic link
+	data []byte // the content of a file that is not in the tree
 }
 
 // leftOut reports whether a file or directory is left out of artifacts.
@@ -257,6 +263,10 @@ func pack(ctx context.Context, archive *counter, tree string, e found, at time.T
 		}
 	}
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
+		return err
+	}
+	if e.data != nil {
+		_, err := archive.Write(e.data)
 		return err
 	}
 	if e.small() {

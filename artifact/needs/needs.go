@@ -43,18 +43,38 @@ func machines() map[elf.Machine]string {
 const glibcPrefix = "GLIBC_"
 
 // Of determines the needs of a release by reading all of its files. Programs for two architectures in one release are
-// an error, since no host has both.
+// a Mixed error, since no host has both.
 func Of(release fs.FS) (Needs, error) {
-	var n Needs
+	var names []string
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
 		}
-		return n.look(release, name)
+		return err
 	})
+	if err != nil {
+		return Needs{}, err
+	}
+	return OfFiles(release, names)
+}
+
+// OfFiles is Of for some files of a release.
+func OfFiles(release fs.FS, names []string) (n Needs, err error) {
+	for _, name := range names {
+		if err = n.look(release, name); err != nil {
+			break
+		}
+	}
 	slices.Sort(n.Programs)
 	n.Programs = slices.Compact(n.Programs)
 	return n, err
+}
+
+// Mixed is the error of a release with programs for two architectures.
+type Mixed struct{ name, arch, others string }
+
+func (m *Mixed) Error() string {
+	return fmt.Sprintf("%s is for %s, and others of the release are for %s", m.name, m.arch, m.others)
 }
 
 func (n *Needs) look(release fs.FS, name string) error {
@@ -86,7 +106,7 @@ func (n *Needs) add(name string, program *program) error {
 	}
 	arch := machines()[program.machine]
 	if n.Arch != "" && arch != n.Arch {
-		return fmt.Errorf("%s is for %s, and others of the release are for %s", name, arch, n.Arch)
+		return &Mixed{name, arch, n.Arch}
 	}
 	n.Arch = arch
 	if loader := program.loader(); loader != "" {

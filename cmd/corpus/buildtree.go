@@ -251,6 +251,9 @@ func (p *program) pack(ctx context.Context, tree, out string, options packaging.
 	if err != nil {
 		return err
 	}
+	if summary.Mixed != "" {
+		fmt.Fprintf(p.Err, "note: hosts of every architecture take the release: %s\n", diag.OneLine(summary.Mixed))
+	}
 	for _, name := range summary.LeftOut {
 		p.explain("left out %s", name)
 	}
