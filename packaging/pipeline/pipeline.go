@@ -32,7 +32,7 @@ type Request struct {
 	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
 	Log     io.Writer    // also gets the output of builders; may be nil
-	Waiting func(string) // called with the reason why the build waits; may be nil
+	Waiting func(string) // called with what takes long: a base system, the programs of a builder; may be nil
 	// Progress is called with the number of bytes of files that were packed into an artifact; may be nil.
 	Progress func(output string, done, total int64)
 	Render   installed.Render // renders templates for packages and images; nil if the build makes none

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,6 +36,7 @@ func (b *build) run(ctx context.Context) error {
 			return err
 		}
 	}
+	b.announce()
 	if err := builder.Build(ctx, job); err != nil {
 		return err
 	}
@@ -50,6 +52,20 @@ func (b *build) run(ctx context.Context) error {
 		return err
 	}
 	return b.describe(ctx)
+}
+
+// announce reports that the programs of a builder begin, which may print nothing for minutes.
+func (b *build) announce() {
+	if b.recipe.Builder == "" || b.recipe.Builder == "tree" {
+		return // it copies files, which is quick
+	}
+	text := fmt.Sprintf("building %s %s with the builder %s", b.result.Name, b.result.Version, b.recipe.Builder)
+	switch {
+	case b.Waiting != nil:
+		b.Waiting(text)
+	case b.Log != nil:
+		_, _ = fmt.Fprintln(b.Log, text) // as for the output of the programs: if the log fails, so does the build
+	}
 }
 
 // made returns the paths in the tree that are not sources but were left by a build.
