@@ -211,6 +211,9 @@ func writeFindings(w io.Writer, r *check.Report) error {
 	if len(r.Unused) > 0 {
 		fmt.Fprintf(w, "note: none of the hosts gets %s\n", named(r.Unused, mostListed))
 	}
+	if len(r.UnusedPillar) > 0 {
+		fmt.Fprintf(w, "note: of the pillar, none of the hosts gets %s\n", named(r.UnusedPillar, mostListed))
+	}
 	mistakes := len(r.Mistakes())
 	_, err := fmt.Fprintf(w, "checked %s: %s from %s; %s, %s\n", diag.Count(len(r.Hosts), "host"),
 		diag.Count(states, "state"),

@@ -11,12 +11,14 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
 	jinjasalt "github.com/corpus-agent/corpus-agent/state/jinja/salt"
+	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
@@ -29,7 +31,8 @@ func Tree(release fs.FS) (diag.List, error) { return mistakes(release, stateRoot
 
 // mistakes returns the mistakes below directories of states and of pillar files.
 func mistakes(tree fs.FS, states, pillars []string) (diag.List, error) {
-	c := &checker{release: tree, own: map[string]bool{}}
+	c := &checker{release: tree, own: map[string]bool{},
+		shaping: regexp.MustCompile(`\{%|(?m:^[ \t-]*\{\{)|(?m:\}\}.*:(\s|$))`)}
 	c.env = jinja.New(jinja.Options{Filters: filters(), Tests: jinjasalt.Tests()})
 	for _, root := range states {
 		if err := c.findOwn(root); err != nil {
@@ -68,6 +71,9 @@ type checker struct {
 	env      *jinja.Env
 	own      map[string]bool // states for which the tree has a module of its own
 	problems diag.List
+	// shaping matches tags of a template on which the structure of its YAML may depend: statements, and expressions that
+	// begin a line or an item, or are in a key. Without them the masked text is valid YAML if the rendered text is.
+	shaping *regexp.Regexp
 }
 
 // findOwn finds the tree's own state modules.
@@ -126,19 +132,27 @@ func (c *checker) sls(name, text string, declares bool) {
 	plain := !strings.Contains(text, "{{") && !strings.Contains(text, "{%") && !strings.Contains(text, "{#")
 	lines := strings.Split(text, "\n")
 	if !plain {
-		if !c.template(name, text) || !declares || opaque().MatchString(text) {
+		if !c.template(name, text) || opaque().MatchString(text) || !declares && c.shaping.MatchString(text) {
 			return
 		}
 		text = masked(text)
 	}
 	doc, err := yaml.LoadString(text, name)
-	if err != nil {
-		if plain {
-			c.problems.AddError(diag.Pos{File: name}, err)
-		}
-		return
-	}
-	if declares {
+	switch {
+	case err != nil && (plain || !declares):
+		c.problems.AddError(diag.Pos{File: name}, err)
+	case err != nil:
+	case declares:
 		(&file{checker: c, doc: doc, lines: lines}).declarations(doc.Value)
+	case plain:
+		c.mapping(doc)
+	}
+}
+
+// mapping checks that a file that is no template is a mapping, as files of the pillar and top files have to be.
+func (c *checker) mapping(doc *yaml.Document) {
+	if _, is := doc.Value.(*value.Map); !is && value.Truth(doc.Value) {
+		c.problems.Add(doc.Start(), "it renders to a %s, and a mapping was expected", value.TypeName(doc.Value)).
+			WithHint(diag.SLS, "an SLS file is `key: value` at its top")
 	}
 }

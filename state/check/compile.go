@@ -43,6 +43,8 @@ type Report struct {
 	Hosts    []Compiled
 	Findings []Finding // each once, sorted by place
 	Unused   []string  // SLS files that none of the hosts gets
+
+	UnusedPillar []string // those of the pillar
 }
 
 // Mistakes returns the findings that are mistakes.
@@ -99,6 +101,7 @@ type compiler struct {
 	programs       [][2]string // the names and texts of files in Python
 	own            map[string]bool
 	sls            map[string]bool // the SLS files of all trees, and whether a host gets them
+	pillarFiles    map[string]bool // those of the pillar
 	report         Report
 }
 
@@ -108,7 +111,7 @@ func (c *compiler) open(ctx context.Context, trees []Source) error {
 	if err != nil {
 		return err
 	}
-	c.machine, c.own, c.sls = here.Files, map[string]bool{}, map[string]bool{}
+	c.machine, c.own, c.sls, c.pillarFiles = here.Files, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, tree := range trees {
 		if err := c.findLinksOut(tree); err != nil {
 			return err
@@ -163,7 +166,7 @@ func (c *compiler) add(tree Source) error {
 	}
 	for _, root := range states {
 		c.states = append(c.states, filepath.Join(tree.Dir, root))
-		if err := errors.Join(c.findOwn(tree.Files, root), c.list(tree.Files, root)); err != nil {
+		if err := errors.Join(c.findOwn(tree.Files, root), listSLS(tree.Files, root, c.sls)); err != nil {
 			return err
 		}
 	}
@@ -172,6 +175,9 @@ func (c *compiler) add(tree Source) error {
 	}
 	for _, root := range pillars {
 		c.pillar = append(c.pillar, filepath.Join(tree.Dir, root))
+		if err := listSLS(tree.Files, root, c.pillarFiles); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -213,15 +219,15 @@ func (c *compiler) findOwn(files fs.FS, root string) error {
 	return err
 }
 
-// list records the names of the SLS files of a tree.
-func (c *compiler) list(files fs.FS, root string) error {
+// listSLS adds the names of the SLS files of a tree to sls.
+func listSLS(files fs.FS, root string, sls map[string]bool) error {
 	return fs.WalkDir(files, root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		name := strings.TrimPrefix(file, root+"/")
-		if sls, is := strings.CutSuffix(name, ".sls"); is && sls != "top" {
-			c.sls[strings.TrimSuffix(strings.ReplaceAll(sls, "/", "."), ".init")] = false
+		if name, is := strings.CutSuffix(name, ".sls"); is && name != "top" {
+			sls[strings.TrimSuffix(strings.ReplaceAll(name, "/", "."), ".init")] = false
 		}
 		return nil
 	})
@@ -230,7 +236,7 @@ func (c *compiler) list(files fs.FS, root string) error {
 func (c *compiler) compile(ctx context.Context, m Minion) Compiled {
 	s := session.New(session.Settings{Host: c.host, Trees: c.machine, Tables: hostless{c.own}, ID: m.ID,
 		Grains: value.Copy(m.Grains).(*value.Map), States: envs(c.states), Pillar: envs(c.pillar), TopRoots: true, Test: true,
-		Until: ctx, Log: func(string, string) {}})
+		Until: ctx, Log: func(string, string) {}, PillarFile: func(name string) { c.pillarFiles[name] = true }})
 	done := Compiled{ID: m.ID}
 	program, problems := c.program(ctx, s)
 	if program != nil {
@@ -388,10 +394,16 @@ func (c *compiler) gather() {
 		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
-	for name, used := range c.sls {
+	c.report.Unused, c.report.UnusedPillar = unused(c.sls), unused(c.pillarFiles)
+}
+
+// unused returns the sorted names of SLS files that no host gets.
+func unused(files map[string]bool) (names []string) {
+	for name, used := range files {
 		if !used {
-			c.report.Unused = append(c.report.Unused, name)
+			names = append(names, name)
 		}
 	}
-	slices.Sort(c.report.Unused)
+	slices.Sort(names)
+	return names
 }

@@ -68,8 +68,10 @@ func TestMistakesOfSomeHosts(t *testing.T) {
 		"states/web.sls": "web:\n  pkg.installed:\n    - name: {{ {'Debian': 'apache2', 'RedHat': " +
 			"'httpd'}[grains.os_family] }}\n",
 		"states/rpm.sls":    "x:\n  file.managed:\n    - name: {{ pillar.missing }}\n",
-		"pillar/top.sls":    "base: {'*': [p]}\n",
-		"pillar/p.sls":      "port: 80\n",
+		"pillar/top.sls":    "base: {'*': [p], 'role:db': [{match: grain}, db]}\n",
+		"pillar/p.sls":      "include: [q]\nport: 80\n",
+		"pillar/q/init.sls": "a: {{ grains.id }}\n",
+		"pillar/db.sls":     "a: 1\n", "pillar/x/y.sls": "",
 		"states/unused.sls": "n: {test.nop: []}\n",
 	})
 	r := checked(t, "", dir)
@@ -78,8 +80,8 @@ func TestMistakesOfSomeHosts(t *testing.T) {
 		!slices.Equal(mistakes[0].Minions, []string{"app-testing-useast1-31", "app-production-useast1-32"}) {
 		t.Errorf("mistakes are %+v", mistakes)
 	}
-	if !slices.Equal(r.Unused, []string{"unused"}) {
-		t.Errorf("unused are %q", r.Unused)
+	if !slices.Equal(r.Unused, []string{"unused"}) || !slices.Equal(r.UnusedPillar, []string{"db", "x.y"}) {
+		t.Errorf("unused are %q, and %q of the pillar", r.Unused, r.UnusedPillar)
 	}
 	if h := r.Hosts[0]; h.States != 1 || !slices.Equal(h.SLS, []string{"web"}) {
 		t.Errorf("a Debian host gets %+v", h)
@@ -187,6 +189,24 @@ func TestServiceBeforeBase(t *testing.T) {
 	}
 	if r := checked(t, "h: {}\n", service); len(r.Mistakes()) != 1 {
 		t.Errorf("a service without the SLS file that it includes gives %+v", r.Findings)
+	}
+}
+
+// TestPillarFilesThatNoHostGets checks files of the pillar that are not rendered for any host.
+func TestPillarFilesThatNoHostGets(t *testing.T) {
+	for text, broken := range map[string]bool{
+		"a: [1\n": true, "a: 1\n b: 2\n": true, "a {{ grains.id }}\nb: 1\n": true, "- a\n": true, "a\n": true,
+		"a: {{ grains.id }}\nb: [\n": true, "a: {{ grains.id\n": true, "{% if x %}\na: 1\n": true,
+		"": false, "a: {{ grains.id }}\n": false, "a_{{ x }}: 1\na_{{ y }}: 2\n": false, "{{ x }}\nb: 1\n": false,
+		"{% if x %}\na: 1\n{% else %}\na: 2\n{% endif %}\n": false, "- {{ x }}: 1\n": false,
+		"#!py\ndef run(): return {}\n": false, "# {{ x }}\na: '{{ x }}' # b\n": false,
+	} {
+		dir := tree(t, map[string]string{"states/top.sls": "base: {'*': []}\n", "pillar/web.sls": text,
+			"pillar/top.sls": "base: {'role:web': [{match: grain}, web]}\n"})
+		r := checked(t, "h: {}\n", dir)
+		if found := r.Mistakes(); len(found) > 0 != broken || !slices.Equal(r.UnusedPillar, []string{"web"}) {
+			t.Errorf("%q gives %+v, unused %q", text, found, r.UnusedPillar)
+		}
 	}
 }
 

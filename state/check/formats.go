@@ -37,13 +37,14 @@ func kind(f Finding) string {
 	return "mistake"
 }
 
-// WriteJSON writes a report as a JSON document with the keys findings, hosts and unused.
+// WriteJSON writes a report as a JSON document with the keys findings, hosts, unused and unused_pillar.
 func WriteJSON(w io.Writer, r *Report) error {
 	doc := struct {
 		Findings []finding  `json:"findings"`
 		Hosts    []compiled `json:"hosts"`
 		Unused   []string   `json:"unused"`
-	}{[]finding{}, []compiled{}, append([]string{}, r.Unused...)}
+		Pillar   []string   `json:"unused_pillar"`
+	}{[]finding{}, []compiled{}, append([]string{}, r.Unused...), append([]string{}, r.UnusedPillar...)}
 	for _, f := range r.Findings {
 		doc.Findings = append(doc.Findings, finding{kind(f), f.Pos.File, f.Pos.Line, f.Pos.Col, f.Message, f.Hint,
 			diag.CodesOf(f.Hint), f.Minions})

@@ -115,6 +115,9 @@ func (s *Session) pillarCompiler(tree *roots.Roots, seen func() *value.Map) *pil
 		Strategy: value.Strategy(s.option("pillar_source_merging_strategy")), MergeLists: s.flag("pillar_merge_lists", false),
 		IncludesWin: s.flag("pillar_includes_override_sls", false), TopRoots: s.TopRoots,
 		Render: func(ctx context.Context, src render.Source, name string, defaults *value.Map) (*render.Document, error) {
+			if s.PillarFile != nil {
+				s.PillarFile(name)
+			}
 			vars := s.slsVars(src, name, seen())
 			vars.Update(defaults)
 			return s.renderIn(ctx, tree, src, vars)

@@ -36,6 +36,8 @@ type Settings struct {
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 	TopRoots bool // the top files of all roots are used, beginning with the last root
+	// PillarFile is called with the name of each SLS file of the pillar that is rendered; it may be nil.
+	PillarFile func(sls string)
 	// Declare adds to a highstate the declarations of releases that are not in SLS files; nil for none.
 	Declare func(*compile.High) error
 	Trees   host.Files // the files that contain States and Pillar; nil for the host's own files
