@@ -21,12 +21,19 @@ var (
 
 	// ErrNoStore is an ErrUnreachable: the server or disk responds, but the bucket or directory
 	// does not exist.
-	ErrNoStore = fmt.Errorf("%w: there is no such bucket or directory", ErrUnreachable)
+	ErrNoStore error = unreachable("there is no such bucket or directory")
 	// ErrCredentials is an ErrUnreachable: credentials are missing, wrong or expired, or the clock
 	// is too wrong for signatures to be accepted. It differs from ErrForbidden, which means that
 	// valid credentials may not access one object.
-	ErrCredentials = fmt.Errorf("%w: it does not accept our credentials", ErrUnreachable)
+	ErrCredentials error = unreachable("it does not accept our credentials")
 )
+
+// unreachable is a reason for ErrUnreachable. It is made before main without package fmt, whose pools allocate more or
+// less.
+type unreachable string
+
+func (u unreachable) Error() string { return ErrUnreachable.Error() + ": " + string(u) }
+func (unreachable) Unwrap() error   { return ErrUnreachable }
 
 // Op is an operation of a store.
 type Op string

@@ -33,7 +33,7 @@ func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid i
 	defer source.Close()
 	var is unix.Stat_t
 	if err := unix.Fstat(from, &is); err != nil || is.Dev != st.Dev || is.Ino != st.Ino {
-		return -1, nil, errors.Join(err, errExchanged)
+		return -1, nil, errors.Join(err, fmt.Errorf("it was exchanged meanwhile: %w", unix.EAGAIN))
 	}
 	c, err := newCopy(dir, name)
 	if err != nil {
@@ -49,9 +49,6 @@ func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid i
 		return c.done(err)
 	}, nil
 }
-
-// errExchanged is the error for a name that was replaced by another file in the meantime.
-var errExchanged = fmt.Errorf("it was exchanged meanwhile: %w", unix.EAGAIN)
 
 // loses reports whether an unprivileged user can write to a regular file before a change, and not after it.
 func (r *Root) loses(fd int, st *unix.Stat_t, uid, gid int, mode uint32) (bool, error) {

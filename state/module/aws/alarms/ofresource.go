@@ -10,8 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// fieldsOfAlarm are the fields of an alarm of another resource.
-var fieldsOfAlarm = cloud.Fields{"name": cloud.Word, "attributes": cloud.Anything}
+// fieldsOfAlarm returns the fields of an alarm of another resource.
+func fieldsOfAlarm() cloud.Fields {
+	return cloud.Fields{"name": cloud.Word, "attributes": cloud.Anything}
+}
 
 // Of plans the alarms of another resource: those of the pillar, overridden by those of its arguments. Their names
 // begin with the name of the resource, and their dimension is the resource. Alarms for which skip returns true are left
@@ -26,7 +28,7 @@ func Of(ctx context.Context, p *cloud.Plan, a *cloud.Account, given, fromPillar 
 		value.Update(all, value.Copy(m).(*value.Map), true, false)
 	}
 	for key, v := range all.All() {
-		if err := fieldsOfAlarm.Check("the alarm "+value.Str(key), v); err != nil {
+		if err := fieldsOfAlarm().Check("the alarm "+value.Str(key), v); err != nil {
 			return err
 		}
 		one := cloud.MapOf(v)

@@ -13,9 +13,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// healthFields are the fields of a health check.
-var healthFields = cloud.Fields{"target": cloud.Word, "interval": cloud.Whole, "timeout": cloud.Whole,
-	"healthy_threshold": cloud.Whole, "unhealthy_threshold": cloud.Whole}
+// healthFields returns the fields of a health check.
+func healthFields() cloud.Fields {
+	return cloud.Fields{"target": cloud.Word, "interval": cloud.Whole, "timeout": cloud.Whole,
+		"healthy_threshold": cloud.Whole, "unhealthy_threshold": cloud.Whole}
+}
 
 // health plans the health check.
 func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
@@ -30,7 +32,7 @@ func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	}
 	numbers := map[string]**int32{"healthy_threshold": &check.HealthyThreshold,
 		"unhealthy_threshold": &check.UnhealthyThreshold, "interval": &check.Interval, "timeout": &check.Timeout}
-	if err := healthFields.Check("health_check", e.Health); err != nil {
+	if err := healthFields().Check("health_check", e.Health); err != nil {
 		return err
 	}
 	differs := false

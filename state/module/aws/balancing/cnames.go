@@ -13,18 +13,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cnameFields are the fields of a CNAME record of a load balancer. Those that say how Salt reaches Route 53 have no
+// cnameFields returns the fields of a CNAME record of a load balancer. Those that say how Salt reaches Route 53 have no
 // effect: records are made with the credentials of the load balancer.
-var cnameFields = cloud.Fields{"name": cloud.Word, "zone": cloud.Word, "ttl": cloud.Whole, "identifier": cloud.Anything,
-	"private_zone": cloud.Flag, "wait_for_sync": cloud.Flag, "split_dns": cloud.Flag, "provider": cloud.Word,
-	"region": cloud.Word, "keyid": cloud.Word, "key": cloud.Word, "profile": cloud.Anything,
-	"retry_on_rate_limit": cloud.Anything, "rate_limit_retries": cloud.Anything}
+func cnameFields() cloud.Fields {
+	return cloud.Fields{"name": cloud.Word, "zone": cloud.Word, "ttl": cloud.Whole, "identifier": cloud.Anything,
+		"private_zone": cloud.Flag, "wait_for_sync": cloud.Flag, "split_dns": cloud.Flag, "provider": cloud.Word,
+		"region": cloud.Word, "keyid": cloud.Word, "key": cloud.Word, "profile": cloud.Anything,
+		"retry_on_rate_limit": cloud.Anything, "rate_limit_retries": cloud.Anything}
+}
 
 // cnames plans the CNAME records in Route 53 that point to the load balancer.
 func (e *elbPresent) cnames(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	for _, item := range e.CNAMEs {
-		if err := cnameFields.Check("the CNAME "+value.Repr(item), item); err != nil {
+		if err := cnameFields().Check("the CNAME "+value.Repr(item), item); err != nil {
 			return err
 		}
 		m := cloud.MapOf(item)

@@ -22,13 +22,15 @@ type listener struct {
 	managed  bool // the argument policies is given
 }
 
-// listenerFields are the fields of a listener.
-var listenerFields = cloud.Fields{"elb_port": cloud.Whole, "elb_protocol": cloud.Word, "instance_port": cloud.Whole,
-	"instance_protocol": cloud.Word, "certificate": cloud.Word, "policies": cloud.Anything}
+// listenerFields returns the fields of a listener.
+func listenerFields() cloud.Fields {
+	return cloud.Fields{"elb_port": cloud.Whole, "elb_protocol": cloud.Word, "instance_port": cloud.Whole,
+		"instance_protocol": cloud.Word, "certificate": cloud.Word, "policies": cloud.Anything}
+}
 
 func (e *elbPresent) listeners() (all []listener, err error) {
 	for _, item := range e.Listeners {
-		if err := listenerFields.Check("the listener "+value.Repr(item), item); err != nil {
+		if err := listenerFields().Check("the listener "+value.Repr(item), item); err != nil {
 			return nil, err
 		}
 		m := cloud.MapOf(item)

@@ -25,16 +25,19 @@ type policy struct {
 	content          *value.Map
 }
 
-// policyFields are the fields of a policy, and backendFields those of a back end.
-var (
-	policyFields  = cloud.Fields{"policy_name": cloud.Word, "policy_type": cloud.Word, "policy": cloud.Anything}
-	backendFields = cloud.Fields{"instance_port": cloud.Whole, "policies": cloud.Anything}
-)
+// policyFields returns the fields of a policy, and backendFields those of a back end.
+func policyFields() cloud.Fields {
+	return cloud.Fields{"policy_name": cloud.Word, "policy_type": cloud.Word, "policy": cloud.Anything}
+}
+
+func backendFields() cloud.Fields {
+	return cloud.Fields{"instance_port": cloud.Whole, "policies": cloud.Anything}
+}
 
 // declaredPolicies returns the policies of the pillar and of the argument, in their order.
 func (e *elbPresent) declaredPolicies() (all []policy, err error) {
 	for _, item := range slices.Concat(module.Items(e.Cloud.Option(e.PoliciesPillar)), module.Items(e.Policies)) {
-		if err := policyFields.Check("the policy "+value.Repr(item), item); err != nil {
+		if err := policyFields().Check("the policy "+value.Repr(item), item); err != nil {
 			return nil, err
 		}
 		m := cloud.MapOf(item)
@@ -219,7 +222,7 @@ func (e *elbPresent) backends(_ context.Context, p *cloud.Plan, a *cloud.Account
 		return err
 	}
 	for _, item := range e.Backends {
-		if err := backendFields.Check("the back end "+value.Repr(item), item); err != nil {
+		if err := backendFields().Check("the back end "+value.Repr(item), item); err != nil {
 			return err
 		}
 		m := cloud.MapOf(item)

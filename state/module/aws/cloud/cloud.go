@@ -88,8 +88,10 @@ func (r *Region) UnmarshalSLS(v any) error {
 	return nil
 }
 
-// profileFields are the fields of a profile.
-var profileFields = Fields{"region": Word, "keyid": Word, "key": Word}
+// profileFields returns the fields of a profile.
+func profileFields() Fields {
+	return Fields{"region": Word, "keyid": Word, "key": Word}
+}
 
 // Account is one account in one region, reached with some credentials.
 type Account struct {
@@ -159,7 +161,7 @@ func (c *Cloud) access(service string, a Arguments) (access, error) {
 	switch p := profile.(type) {
 	case nil:
 	case *value.Map:
-		if err := profileFields.Check("profile", p); err != nil {
+		if err := profileFields().Check("profile", p); err != nil {
 			return to, err
 		}
 		to.fill(func(name string) any { return p.Value(name) })

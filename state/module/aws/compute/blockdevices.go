@@ -17,17 +17,19 @@ type device struct {
 	delete, encrypted             *bool
 }
 
-// deviceFields are the fields of a block device.
-var deviceFields = cloud.Fields{"size": cloud.Whole, "iops": cloud.Whole, "volume_type": cloud.Word,
-	"snapshot_id": cloud.Word, "virtual_name": cloud.Word, "ephemeral_name": cloud.Word,
-	"delete_on_termination": cloud.Flag, "encrypted": cloud.Flag}
+// deviceFields returns the fields of a block device.
+func deviceFields() cloud.Fields {
+	return cloud.Fields{"size": cloud.Whole, "iops": cloud.Whole, "volume_type": cloud.Word,
+		"snapshot_id": cloud.Word, "virtual_name": cloud.Word, "ephemeral_name": cloud.Word,
+		"delete_on_termination": cloud.Flag, "encrypted": cloud.Flag}
+}
 
 // devices returns the devices of block_device_mappings. It maps the name of a device to its size, volume_type, iops,
 // snapshot_id, delete_on_termination and encrypted, or to its virtual_name or ephemeral_name.
 func (l *Launch) devices() (all []device, err error) {
 	for _, item := range module.Items(l.Devices) {
 		for key, v := range cloud.MapOf(item).All() {
-			if err := deviceFields.Check("the block device "+value.Str(key), v); err != nil {
+			if err := deviceFields().Check("the block device "+value.Str(key), v); err != nil {
 				return nil, err
 			}
 			m := cloud.MapOf(v)

@@ -27,8 +27,10 @@ type volumesTagged struct {
 	made map[string]bool // by name: an instance does not exist, and the run makes it
 }
 
-// taggedFields are the fields of an entry of tag_maps.
-var taggedFields = cloud.Fields{"filters": cloud.Anything, "tags": cloud.Anything, "in_states": cloud.Anything}
+// taggedFields returns the fields of an entry of tag_maps.
+func taggedFields() cloud.Fields {
+	return cloud.Fields{"filters": cloud.Anything, "tags": cloud.Anything, "in_states": cloud.Anything}
+}
 
 // Check implements module.Resource.
 func (t *volumesTagged) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
@@ -43,7 +45,7 @@ func (t *volumesTagged) look(ctx context.Context) (*cloud.Plan, error) {
 	p := cloud.NewPlan()
 	t.made = map[string]bool{}
 	for _, item := range t.Maps {
-		if err := taggedFields.Check("the entry "+value.Repr(item)+" of tag_maps", item); err != nil {
+		if err := taggedFields().Check("the entry "+value.Repr(item)+" of tag_maps", item); err != nil {
 			return nil, err
 		}
 		m := cloud.MapOf(item)

@@ -14,8 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// aliasFields are the fields of the resource that a record points to.
-var aliasFields = cloud.Fields{"zone_id": cloud.Word, "dns_name": cloud.Word, "evaluate_target_health": cloud.Anything}
+// aliasFields returns the fields of the resource that a record points to.
+func aliasFields() cloud.Fields {
+	return cloud.Fields{"zone_id": cloud.Word, "dns_name": cloud.Word, "evaluate_target_health": cloud.Anything}
+}
 
 // wanted returns the declared fields of the record.
 func (r Record) wanted(ctx context.Context, resolve func(context.Context) (string, error)) (*value.Map, error) {
@@ -30,7 +32,7 @@ func (r Record) wanted(ctx context.Context, resolve func(context.Context) (strin
 		want.Set("region", weight)
 	}
 	if r.Alias != nil {
-		if err := aliasFields.Check("alias", r.Alias); err != nil {
+		if err := aliasFields().Check("alias", r.Alias); err != nil {
 			return nil, err
 		}
 		want.Set("alias", value.NewMap("zone_id", cloud.Text(r.Alias, "zone_id"),

@@ -36,8 +36,10 @@ func (*topicPresent) RunsBeside() {}
 
 func snsOf(a *cloud.Account) *sns.Client { return sns.NewFromConfig(a.Client("sns")) }
 
-// subscriptionFields are the fields of a subscription.
-var subscriptionFields = cloud.Fields{"protocol": cloud.Word, "endpoint": cloud.Word}
+// subscriptionFields returns the fields of a subscription.
+func subscriptionFields() cloud.Fields {
+	return cloud.Fields{"protocol": cloud.Word, "endpoint": cloud.Word}
+}
 
 // NameToARN returns the ARN that a topic with a name has, or would have. It returns an ARN unchanged.
 func NameToARN(ctx context.Context, a *cloud.Account, name string) (string, error) {
@@ -118,7 +120,7 @@ func (t *topicPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		old = append(old, s)
 	}
 	for _, one := range t.Subscriptions {
-		if err := subscriptionFields.Check("the subscription "+value.Repr(one), one); err != nil {
+		if err := subscriptionFields().Check("the subscription "+value.Repr(one), one); err != nil {
 			return nil, err
 		}
 		protocol, endpoint := cloud.Text(cloud.MapOf(one), "protocol"), cloud.Text(cloud.MapOf(one), "endpoint")

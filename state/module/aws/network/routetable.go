@@ -62,16 +62,18 @@ func (n *NetResource) routes(ctx context.Context, a *cloud.Account) (all []route
 	return all, nil
 }
 
-// routeFields are the fields of a route.
-var routeFields = cloud.Fields{"destination_cidr_block": cloud.Word, "gateway_id": cloud.Word,
-	"internet_gateway_name": cloud.Word, "instance_id": cloud.Word, "interface_id": cloud.Word,
-	"nat_gateway_id": cloud.Word, "nat_gateway_subnet_id": cloud.Word, "nat_gateway_subnet_name": cloud.Word,
-	"vpc_peering_connection_id": cloud.Word, "vpc_peering_connection_name": cloud.Word}
+// routeFields returns the fields of a route.
+func routeFields() cloud.Fields {
+	return cloud.Fields{"destination_cidr_block": cloud.Word, "gateway_id": cloud.Word,
+		"internet_gateway_name": cloud.Word, "instance_id": cloud.Word, "interface_id": cloud.Word,
+		"nat_gateway_id": cloud.Word, "nat_gateway_subnet_id": cloud.Word, "nat_gateway_subnet_name": cloud.Word,
+		"vpc_peering_connection_id": cloud.Word, "vpc_peering_connection_name": cloud.Word}
+}
 
 // destination checks a declared route, and returns its destination as AWS stores it.
 func destination(item any) (string, error) {
 	shown := "the route " + value.Repr(item)
-	if err := routeFields.Check(shown, item); err != nil {
+	if err := routeFields().Check(shown, item); err != nil {
 		return "", err
 	}
 	given := cloud.Text(cloud.MapOf(item), "destination_cidr_block")

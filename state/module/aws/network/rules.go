@@ -190,14 +190,16 @@ func parseRules(v any) (all []rule, err error) {
 	return all, nil
 }
 
-// ruleFields are the fields of a rule.
-var ruleFields = cloud.Fields{"ip_protocol": cloud.Word, "from_port": cloud.Whole, "to_port": cloud.Whole,
-	"cidr_ip": cloud.Anything, "source_group_name": cloud.Anything, "source_group_group_id": cloud.Anything,
-	"source_group_owner_id": cloud.Word, "source_group_name_vpc": cloud.Word}
+// ruleFields returns the fields of a rule.
+func ruleFields() cloud.Fields {
+	return cloud.Fields{"ip_protocol": cloud.Word, "from_port": cloud.Whole, "to_port": cloud.Whole,
+		"cidr_ip": cloud.Anything, "source_group_name": cloud.Anything, "source_group_group_id": cloud.Anything,
+		"source_group_owner_id": cloud.Word, "source_group_name_vpc": cloud.Word}
+}
 
 func parseRule(m *value.Map) (all []rule, err error) {
 	shown := "the rule " + value.Repr(m)
-	if err := ruleFields.Check(shown, m); err != nil {
+	if err := ruleFields().Check(shown, m); err != nil {
 		return nil, err
 	}
 	base := rule{protocol: cloud.Text(m, "ip_protocol"), from: -1, to: -1, owner: cloud.Text(m, "source_group_owner_id"),

@@ -15,15 +15,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// policyFields are the fields of a scaling policy.
-var policyFields = cloud.Fields{"name": cloud.Word, "adjustment_type": cloud.Word, "scaling_adjustment": cloud.Whole,
-	"cooldown": cloud.Whole, "min_adjustment_step": cloud.Whole}
+// policyFields returns the fields of a scaling policy.
+func policyFields() cloud.Fields {
+	return cloud.Fields{"name": cloud.Word, "adjustment_type": cloud.Word, "scaling_adjustment": cloud.Whole,
+		"cooldown": cloud.Whole, "min_adjustment_step": cloud.Whole}
+}
 
 // policies plans the scaling policies: those of the pillar, overridden by those of the arguments.
 func (g *asgPresent) policies(ctx context.Context, p *cloud.Plan, a *cloud.Account, _ *types.AutoScalingGroup) error {
 	want, declared := value.NewMap(), g.Policies != nil
 	for _, item := range slices.Concat(module.Items(g.Cloud.Option(g.PoliciesPillar)), g.Policies) {
-		if err := policyFields.Check("the scaling policy "+value.Repr(item), item); err != nil {
+		if err := policyFields().Check("the scaling policy "+value.Repr(item), item); err != nil {
 			return err
 		}
 		m, declaredName := cloud.MapOf(item), cloud.Text(cloud.MapOf(item), "name")

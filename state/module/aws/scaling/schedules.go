@@ -15,9 +15,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// scheduleFields are the fields of a scheduled action.
-var scheduleFields = cloud.Fields{"desired_capacity": cloud.Whole, "min_size": cloud.Whole, "max_size": cloud.Whole,
-	"recurrence": cloud.Word, "start_time": cloud.Word, "end_time": cloud.Word}
+// scheduleFields returns the fields of a scheduled action.
+func scheduleFields() cloud.Fields {
+	return cloud.Fields{"desired_capacity": cloud.Whole, "min_size": cloud.Whole, "max_size": cloud.Whole,
+		"recurrence": cloud.Word, "start_time": cloud.Word, "end_time": cloud.Word}
+}
 
 // actions plans the scheduled actions: those of the pillar, overridden by those of the arguments.
 func (g *asgPresent) actions(ctx context.Context, p *cloud.Plan, a *cloud.Account, _ *types.AutoScalingGroup) error {
@@ -28,7 +30,7 @@ func (g *asgPresent) actions(ctx context.Context, p *cloud.Plan, a *cloud.Accoun
 		return nil
 	}
 	for name, v := range want.All() {
-		if err := scheduleFields.Check("the scheduled action "+value.Str(name), v); err != nil {
+		if err := scheduleFields().Check("the scheduled action "+value.Str(name), v); err != nil {
 			return err
 		}
 	}

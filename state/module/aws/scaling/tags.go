@@ -14,13 +14,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// tagFields are the fields of a tag of a group.
-var tagFields = cloud.Fields{"key": cloud.Word, "value": cloud.Anything, "propagate_at_launch": cloud.Anything}
+// tagFields returns the fields of a tag of a group.
+func tagFields() cloud.Fields {
+	return cloud.Fields{"key": cloud.Word, "value": cloud.Anything, "propagate_at_launch": cloud.Anything}
+}
 
 // wantedTags returns the declared tags in the form of a request.
 func (g *asgPresent) wantedTags() (tags []types.Tag, err error) {
 	for _, item := range g.Tags {
-		if err := tagFields.Check("the tag "+value.Repr(item), item); err != nil {
+		if err := tagFields().Check("the tag "+value.Repr(item), item); err != nil {
 			return nil, err
 		}
 		m := cloud.MapOf(item)

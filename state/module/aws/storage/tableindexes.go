@@ -30,16 +30,18 @@ type tableIndex struct {
 	keysOnly                                bool
 }
 
-// indexFields are the fields of an index.
-var indexFields = cloud.Fields{"name": cloud.Word, "hash_key": cloud.Word, "hash_key_data_type": cloud.Word,
-	"range_key": cloud.Word, "range_key_data_type": cloud.Word, "includes": cloud.Anything, "keys_only": cloud.Flag,
-	"read_capacity_units": cloud.Whole, "write_capacity_units": cloud.Whole}
+// indexFields returns the fields of an index.
+func indexFields() cloud.Fields {
+	return cloud.Fields{"name": cloud.Word, "hash_key": cloud.Word, "hash_key_data_type": cloud.Word,
+		"range_key": cloud.Word, "range_key_data_type": cloud.Word, "includes": cloud.Anything, "keys_only": cloud.Flag,
+		"read_capacity_units": cloud.Whole, "write_capacity_units": cloud.Whole}
+}
 
 // tableIndexes returns declared indexes. Each is a mapping of any key to a list of the fields of the index.
 func tableIndexes(given []any) (all []tableIndex, err error) {
 	for _, item := range given {
 		for _, v := range cloud.MapOf(item).All() {
-			if err := indexFields.Check("the index "+value.Repr(item), v); err != nil {
+			if err := indexFields().Check("the index "+value.Repr(item), v); err != nil {
 				return nil, err
 			}
 			m := cloud.MapOf(v)
