@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 )
 
-// describe adds the file with the requirements of its programs to the entries of a tree that no builder made; hosts read
-// it. It adds nothing to a tree without programs, so that the bytes of its artifact stay the same, to one with a
+// describe adds the file with the requirements of its programs to the entries of a tree that no builder made; hosts
+// read it. It adds nothing to a tree without programs, so that the bytes of its artifact stay the same, to one with a
 // directory of that name, and to one with programs for several architectures.
 //
 // Only executable files are examined, since others may be data for machines of another architecture.

@@ -191,9 +191,9 @@ func (r *Report) FirstFailure() *Step {
 	return nil
 }
 
-// About returns the pair that a run's outcome is about: the deployed pair if the run converged or rolled back, or if the
-// pair that it was to deploy was not available or refused, otherwise the pair that it tried to deploy. It is nil if no
-// pair was known.
+// About returns the pair that a run's outcome is about: the deployed pair if the run converged or rolled back, or if
+// the pair that it was to deploy was not available or refused, otherwise the pair that it tried to deploy. It is nil if
+// no pair was known.
 func (r *Report) About() *ledger.Pair {
 	if r.Left != nil && !r.Test && (r.Outcome == Converged || r.Outcome == RolledBack) {
 		return r.Left
