@@ -81,40 +81,53 @@ func TestSerialsOfZonesOnlyGrow(t *testing.T) {
 	t.Parallel()
 	r, call := baseReader(t, "Debian", "12", "bookworm")
 	r.must("mkdir -p root/etc/bind/zones")
+	const file = "root/etc/bind/zones/example.org"
 	serial := func(extra string) int {
 		out := r.must(call + "--out newline_values_only slsutil.renderer salt://bind/zone.jinja default_renderer=jinja " +
 			"file=/etc/bind/zones/example.org name=example.org zones='{example.org: {primary: 192.0.2.1, " + extra + "}}'")
-		r.write("root/etc/bind/zones/example.org", out)
-		zone := regexp.MustCompile(`^; serial (\d+) of [0-9a-f]{64}\n(?s:.*)@ SOA \S+ \S+ (\d+) 3600`)
+		r.write(file, out)
+		zone := regexp.MustCompile(`^(; serial (\d+) of [0-9a-f]{64}\n)(?s:.*)@ SOA \S+ \S+ (\d+) 3600`)
 		found := zone.FindStringSubmatch(out)
-		if found == nil || found[1] != found[2] {
+		if found == nil || found[2] != found[3] {
 			t.Fatalf("the zone is\n%s", out)
 		}
-		n, err := strconv.Atoi(found[1])
+		r.write(file+".serial", found[1]) // as check_cmd does
+		n, err := strconv.Atoi(found[2])
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	first := serial("records: {www: {A: 192.0.2.2}}")
-	if first < 2026_01_01_00 || first > 2100_01_01_00 {
-		t.Errorf("the first serial is %d, not that of a day", first)
+	last := serial("records: {www: {A: 192.0.2.2}}")
+	if last < 2026_01_01_00 || last > 2100_01_01_00 || last%100 > 95 {
+		t.Errorf("the first serial is %d, not that of a quarter of an hour", last)
+	}
+	before, err := os.ReadFile(filepath.Join(r.dir, file))
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		extra string
+		grows bool
 		want  int
 	}{
-		{"records: {www: {A: 192.0.2.2}}", first},
-		{"records: {www: {A: 192.0.2.3}}", first + 1},
-		{"records: {www: {A: [192.0.2.3]}}", first + 1},
-		{"ttl: 60, records: {www: {A: 192.0.2.3}}", first + 2},
-		{"serial: 2101010107, ttl: 60, records: {www: {A: 192.0.2.3}}", 2101010107},
-		{"ttl: 60, records: {www: {A: 192.0.2.3}}", 2101010107},
-		{"ttl: 60, records: {www: {A: 192.0.2.4}}", 2101010108},
+		{"records: {www: {A: 192.0.2.2}}", false, 0},
+		{"records: {www: {A: 192.0.2.3}}", true, 0},
+		{"records: {www: {A: [192.0.2.3]}}", false, 0},
+		{"ttl: 60, records: {www: {A: 192.0.2.3}}", true, 0},
+		{"serial: 2101010107, ttl: 60, records: {www: {A: 192.0.2.3}}", true, 2101010107},
+		{"ttl: 60, records: {www: {A: 192.0.2.3}}", false, 2101010107},
+		{"ttl: 60, records: {www: {A: 192.0.2.4}}", true, 2101010108},
 	} {
-		if got := serial(c.extra); got != c.want && got/100 == c.want/100 {
-			t.Errorf("%s has the serial %d, want %d", c.extra, got, c.want)
+		got := serial(c.extra)
+		if got > last != c.grows || got < last || c.want != 0 && got != c.want {
+			t.Errorf("%s has the serial %d after %d", c.extra, got, last)
 		}
+		last = got
+	}
+	r.write(file, string(before)) // an undo
+	if got := serial("records: {www: {A: 192.0.2.2}}"); got != 2101010109 {
+		t.Errorf("after an undo, the serial is %d, not greater than the one that was served", got)
 	}
 }
 
@@ -134,6 +147,120 @@ func TestReverseZonesOfBaseTree(t *testing.T) {
 			t.Errorf("%s is\n%s", name, out)
 		}
 	}
+}
+
+// TestPillarsThatTheBaseTreeRefuses compiles SLS files with pillars that miss something or open too much.
+func TestPillarsThatTheBaseTreeRefuses(t *testing.T) {
+	t.Parallel()
+	r, call := baseReader(t, "Debian", "12", "bookworm")
+	r.write("test/pillar/top.sls", "base: {'*': [base]}\n")
+	for _, c := range [][3]string{
+		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tpc: [9100]}]}", "nftables:allow has no key tpc"},
+		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tcp: []}]}", "nftables:allow needs tcp or udp for 192.0.2.0/24"},
+		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tcp: [22], all: true}]}", "nftables:allow needs tcp or udp"},
+		{"nftables", "nftables: {allow: [{tcp: [22]}]}", "a rule of nftables:allow lacks from"},
+		{"nftables", "nftables: {alow: []}", "nftables has no key alow"},
+		{"nftables", "nftables: {allow: [{from: 192.0.2.1, all: true}, {from: '2001:db8::/32', udp: [53]}]}", ""},
+		{"restic", "restic: {paths: [/etc]}", "the pillar lacks restic:password"},
+		{"restic", "restic: {password: x}", ""},
+		{"slapd", "ldap: {server: ldap://a}", "the pillar lacks ldap:base"},
+		{"sssd", "ldap: {base: 'dc=a'}", "the pillar lacks ldap:server"},
+		{"sssd", "ldap: {base: 'dc=a', server: ldap://a, project: shop}", ""},
+		{"bind", "bind: {zones: {192.0.2.0/25: {primary: 192.0.2.1}}}", "192.0.2.0/25 is no reverse zone"},
+		{"bind", "bind: {zones: {'2001:db8::/33': {primary: 192.0.2.1}}}", "2001:db8::/33 is no reverse zone"},
+		{"resolver", "resolver: {zones: {192.0.2.0/24: [192.0.2.1]}}", ""},
+		{"nsupdate", "nsupdate: {records: {a.b: {SSHFP: x}}}", "nsupdate does not know records like SSHFP x"},
+		{"nsupdate", "nsupdate: {records: {a.b: {MX: mail}}}", "nsupdate does not know records like MX mail"},
+	} {
+		r.write("test/pillar/base.sls", c[1]+"\n")
+		out, err := r.run(call + "state.show_low_sls " + c[0])
+		if refused := err != nil; refused != (c[2] != "") || !strings.Contains(out, c[2]) {
+			t.Errorf("%s with %s: %v, want %q:\n%s", c[0], c[1], err, c[2], out)
+		}
+	}
+}
+
+// TestStatesOfBaseTree looks at what states of the base tree do on hosts.
+func TestStatesOfBaseTree(t *testing.T) {
+	t.Parallel()
+	r, call := baseReader(t, "Ubuntu", "24.04", "noble")
+	r.write("test/pillar/second.sls", `nsupdate:
+  records:
+    '*.dyn.example.org': {AAAA: '2001:DB8:0::1', MX: [20 Mail, 10 a.example.org.], TXT: "v=spf1 it's"}
+    two.dyn.example.org: {CNAME: www.example.org}
+`)
+	r.write("test/pillar/top.sls", "base: {'*': [base, second]}\n")
+	for sls, wants := range map[string][]string{
+		"chrony":  {`"tmp_dir": "/etc/chrony"`},
+		"slapd":   {`"openssl"`, `"tmp_dir": "/etc/ldap"`},
+		"postfix": {`"libsasl2-modules"`, `"ca-certificates"`},
+		"bind":    {`head -n 1 "$0" > /etc/bind/zones/example.org.serial`},
+		"nsupdate": {`dig +short '@172.31.0.11' '*.dyn.example.org' AAAA | tr A-Z a-z | sort)" = "$(printf '%s\n' '2001:db8::1' |`,
+			`printf '%s\n' '20 mail.' '10 a.example.org.' | sort`, `'*.dyn.example.org' TXT | sort`,
+			`printf '%s\n' '"v=spf1 it'\''s"' | sort`, `printf '%s\n' 'www.example.org.' | sort`,
+			`update add *.dyn.example.org 300 TXT "v=spf1 it's"`},
+	} {
+		out := r.must(call + "--out json state.show_low_sls " + sls)
+		out = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\u003e`, ">").Replace(out)
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("the states of %s lack %s:\n%s", sls, want, out)
+			}
+		}
+		if sls == "postfix" && strings.Contains(out, `"reload"`) {
+			t.Errorf("Postfix is reloaded, and keeps its interfaces:\n%s", out)
+		}
+	}
+	render := call + "--out newline_values_only slsutil.renderer default_renderer=jinja "
+	for args, wants := range map[string][]string{
+		`salt://bind/named.conf.jinja mine='["192.0.2.1"]' bind='{options: [], recursion: [], loopback: false}' ` +
+			`zones='{a.org: {primary: 192.0.2.1, updates: {k: [web1, "@"]}}, b.org: {primary: 192.0.2.1, updates: c}}'`: {
+			`grant "k" name web1.a.org;`, `grant "k" name a.org;`, `grant "c" zonesub;`},
+		"salt://nftables/nftables.conf.jinja nftables='{ping: true, tcp: [], udp: [], rules: [], " +
+			"allow: [{from: 192.0.2.1, all: true}]}'": {"ip6 saddr fe80::/10 udp sport 547", "ip saddr 192.0.2.1 accept"},
+		"salt://slapd/slapd.conf.jinja ldap='{base: dc=a, certificate: \"\"}'": {"maxsize 1073741824"},
+	} {
+		out := r.must(render + args)
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("the file lacks %s:\n%s", want, out)
+			}
+		}
+	}
+}
+
+// TestBackupsOfBaseTree runs corpus-backup of the base tree with a program in the place of restic.
+func TestBackupsOfBaseTree(t *testing.T) {
+	t.Parallel()
+	r, call := baseReader(t, "Debian", "12", "bookworm")
+	script := r.must(call + "--out newline_values_only slsutil.renderer salt://restic/corpus-backup.jinja " +
+		`default_renderer=jinja restic='{"paths": ["` + r.dir + `/a b", "` + r.dir + `/gone"], "dumps": "", "keep": {}}'`)
+	r.write("backup", strings.NewReplacer("/etc/restic/environment", r.dir+"/environment", "/var/lib/corpus-backup",
+		r.dir+"/state").Replace(script))
+	r.write("environment", "export RESTIC_REPOSITORY="+r.dir+"/repository\n")
+	r.write("a b", "")
+	r.write("restic", `#!/bin/sh
+case $1 in
+cat) [ -d "$RESTIC_REPOSITORY" ] ;;
+init) mkdir "$RESTIC_REPOSITORY" ;;
+backup) for last; do :; done; echo "saves $last" ;;
+esac
+`)
+	r.must("chmod 755 restic")
+	backup := func(good bool, want string) {
+		t.Helper()
+		out, err := r.run("PATH=$PWD:$PATH sh backup")
+		if (err == nil) != good || !strings.Contains(out, want) {
+			t.Errorf("the backup ends with %v, want %q:\n%s", err, want, out)
+		}
+	}
+	backup(false, "there is no "+r.dir+"/gone\nsaves "+r.dir+"/a b")
+	r.write("gone", "")
+	backup(true, "saves "+r.dir+"/gone")
+	r.must("rmdir repository")
+	backup(false, "the repository with the backups of this host cannot be opened")
+	r.must("test ! -e repository && rm state/repository")
+	backup(true, "saves")
 }
 
 // write writes a file of the reader.

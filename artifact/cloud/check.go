@@ -82,6 +82,9 @@ func (k *checking) nodes() {
 		if n.Address != "" {
 			k.once(path+".address", "the address", n.Address)
 		}
+		if k.cloud.Domain != "" {
+			k.once(path, "the name", name+"."+k.cloud.Domain)
+		}
 	}
 }
 
@@ -141,7 +144,11 @@ func (k *checking) guest(name string, g Guest) {
 		}
 	}
 	k.disks(path, g)
-	for _, one := range k.cloud.AllNames(name) {
+	names := k.cloud.AllNames(name)
+	if k.cloud.Domain != "" {
+		names = append(names, name+".guests."+k.cloud.Domain) // its own address in the DNS
+	}
+	for _, one := range names {
 		k.once(path+".names", "the name", one)
 	}
 	if host := k.cloud.Hostname(name); known && len(host) > longestLabel {

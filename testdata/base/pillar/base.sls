@@ -11,7 +11,7 @@ nftables:
   udp: [53]
   allow:
     - {from: 172.31.0.0/24, tcp: [9100]}
-    - {from: '2001:db8::/64'}
+    - {from: '2001:db8::/64', all: true}
 haproxy:
   sections:
     frontend www: ['bind :80', default_backend app]

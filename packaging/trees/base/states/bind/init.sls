@@ -54,7 +54,12 @@ bind:
     - group: bind
     - mode: '0644'
     - replace: {{ not zone.get('updates') }}
+    {%- if zone.get('updates') %}
     - check_cmd: named-checkzone -i local {{ name }}
+    {%- else %}
+    # An undo restores the zone's file and not this one, so its serial is the greatest that was ever served.
+    - check_cmd: sh -ec 'named-checkzone -i local {{ name }} "$0"; head -n 1 "$0" > {{ path }}.serial'
+    {%- endif %}
     - require:
       - file: /etc/bind/zones
     - require_in:

@@ -21,6 +21,9 @@ chrony:
         chrony: {{ chrony | json }}
     - mode: '0644'
     - check_cmd: chronyd -p -f
+    {%- if debian %}
+    - tmp_dir: /etc/chrony # AppArmor lets chronyd read no other files
+    {%- endif %}
     - require:
       - pkg: chrony
 {% endif %}

@@ -1,6 +1,8 @@
 # Records on a server elsewhere, which are changed only if it answers differently.
 {% import_yaml 'nsupdate/defaults.yaml' as defaults %}
 {% set nsupdate = salt['pillar.get']('nsupdate', defaults, merge=true) %}
+{% from 'nsupdate/normal.jinja' import normal %}
+{% from 'restic/quoted.jinja' import quoted %}
 bind9-dnsutils:
   pkg.installed: []
 
@@ -14,7 +16,11 @@ bind9-dnsutils:
 
 {% for name, types in nsupdate.records.items() %}
 {% for type, values in types.items() %}
-{% set list = [values] if values is string else values %}
+{% set list = [] %}
+{% for value in ([values] if values is string else values) %}{% do list.append(normal(type, value)) %}{% endfor %}
+{% set answer = 'dig +short ' ~ quoted('@' ~ nsupdate.server) ~ ' ' ~ quoted(name) ~ ' ' ~ type %}
+{% if type != 'TXT' %}{% set answer = answer ~ ' | tr A-Z a-z' %}{% endif %}
+{% set want %}printf '%s\n'{% for value in list %} {{ quoted(value) }}{% endfor %}{% endset %}
 nsupdate {{ name }} {{ type }}:
   cmd.run:
     - name: nsupdate -k /etc/nsupdate.key
@@ -26,7 +32,7 @@ nsupdate {{ name }} {{ type }}:
         update add {{ name }} {{ nsupdate.ttl }} {{ type }} {{ value }}
         {%- endfor %}
         send
-    - unless: test "$(dig +short @{{ nsupdate.server }} {{ name }} {{ type }} | sort)" = "$(printf '%s\n' {{ list | sort | join(' ') }})"
+    - unless: {{ ('test "$(' ~ answer ~ ' | sort)" = "$(' ~ want ~ ' | sort)"') | json }}
     - require:
       - pkg: bind9-dnsutils
       - file: /etc/nsupdate.key

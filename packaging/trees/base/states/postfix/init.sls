@@ -6,12 +6,13 @@ postfix:
     - data:
         postfix/main_mailer_type: {type: select, value: No configuration}
   pkg.installed:
+    - pkgs: [postfix, libsasl2-modules, ca-certificates]
     - install_recommends: false
     - require:
       - debconf: postfix
+  # A restart, since a reload does not change the interfaces on which Postfix listens.
   service.running:
     - enable: true
-    - reload: true
     - require:
       - pkg: postfix
     - watch:

@@ -1,6 +1,7 @@
 # Backups by restic: databases are dumped, files are saved, old backups are removed, and the repository is checked.
 {% import_yaml 'restic/defaults.yaml' as defaults %}
 {% set restic = salt['pillar.get']('restic', defaults, merge=true) %}
+{% if not restic.password %}{{ raise('the pillar lacks restic:password, which encrypts the backups') }}{% endif %}
 restic:
   pkg.installed: []
 

@@ -1,12 +1,14 @@
 # Users, their SSH keys, projects and the sudo rules of each, as a tree that is what the pillar says.
 {% import_yaml 'slapd/defaults.yaml' as defaults %}
+{% from 'slapd/required.jinja' import required with context %}
 {% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
+{{ required(['base']) }}
 slapd:
   debconf.set:
     - data:
         slapd/no_configuration: {type: boolean, value: true}
   pkg.installed:
-    - pkgs: [slapd, ldap-utils, python3]
+    - pkgs: [slapd, ldap-utils, openssl, python3]
     - require:
       - debconf: slapd
   service.running:
@@ -39,9 +41,11 @@ slapd:
     - user: root
     - group: openldap
     - mode: '0640'
-    - check_cmd: openssl pkey -noout -in
+    - check_cmd: >-
+        sh -ec 'key=$(openssl pkey -pubout -in "$0"); [ "$key" = "$(openssl x509 -noout -pubkey -in /etc/ldap/server.pem)" ] ||
+        { echo "ldap:key is not the key of ldap:certificate"; exit 1; }'
     - require:
-      - pkg: slapd
+      - file: /etc/ldap/server.pem
     - require_in:
       - file: /etc/ldap/slapd.conf
 {% endif %}
@@ -64,6 +68,7 @@ slapd:
     - group: openldap
     - mode: '0640'
     - check_cmd: sh -ec 'install -d -o openldap -g openldap /run/slapd; slaptest -u -f "$0"'
+    - tmp_dir: /etc/ldap # AppArmor lets slaptest, which is slapd, read no other files
     - require:
       - pkg: slapd
 

@@ -1,6 +1,8 @@
 # Users of the LDAP server log in with their SSH keys, and the sudo rules of this host's project hold.
 {% import_yaml 'slapd/defaults.yaml' as defaults %}
+{% from 'slapd/required.jinja' import required with context %}
 {% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
+{{ required(['base', 'server']) }}
 {# The unit of 2.10 and later makes the file readable for its group, a mode that sssctl refuses: it checks a copy. #}
 {% set shared = grains.osrelease | float >= {'Debian': 13, 'Ubuntu': 25}.get(grains.os, 99) %}
 sssd:
