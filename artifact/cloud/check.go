@@ -62,7 +62,7 @@ func (k *checking) once(path, what, value string) {
 // cureTaken returns a hint about a value that two objects have. Corpus itself chooses only addresses, ports and IDs of
 // guests.
 func cureTaken(path string) string {
-	if strings.HasPrefix(path, "nodes.") || strings.HasSuffix(path, ".names") {
+	if strings.HasPrefix(path, "nodes.") || strings.HasSuffix(path, ".names") || strings.Count(path, ".") == 1 {
 		return "give one of them another one"
 	}
 	return "omit it in one of them, and corpus chooses another one"
@@ -149,7 +149,11 @@ func (k *checking) guest(name string, g Guest) {
 		names = append(names, name+".guests."+k.cloud.Domain) // its own address in the DNS
 	}
 	for _, one := range names {
-		k.once(path+".names", "the name", one)
+		if slices.Contains(g.Names, one) {
+			k.once(path+".names", "the name", one)
+		} else {
+			k.once(path, "the name", one)
+		}
 	}
 	if host := k.cloud.Hostname(name); known && len(host) > longestLabel {
 		k.add(path, "give it a shorter name", "its hostname %s has more than %d characters", host, longestLabel)
