@@ -156,7 +156,7 @@ func TestPillarsThatTheBaseTreeRefuses(t *testing.T) {
 	r.write("test/pillar/top.sls", "base: {'*': [base]}\n")
 	for _, c := range [][3]string{
 		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tpc: [9100]}]}", "nftables:allow has no key tpc"},
-		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tcp: []}]}", "nftables:allow needs tcp or udp for 192.0.2.0/24"},
+		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tcp: []}]}", "needs tcp or udp for 192.0.2.0/24"},
 		{"nftables", "nftables: {allow: [{from: 192.0.2.0/24, tcp: [22], all: true}]}", "nftables:allow needs tcp or udp"},
 		{"nftables", "nftables: {allow: [{tcp: [22]}]}", "a rule of nftables:allow lacks from"},
 		{"nftables", "nftables: {alow: []}", "nftables has no key alow"},
@@ -195,7 +195,8 @@ func TestStatesOfBaseTree(t *testing.T) {
 		"slapd":   {`"openssl"`, `"tmp_dir": "/etc/ldap"`},
 		"postfix": {`"libsasl2-modules"`, `"ca-certificates"`},
 		"bind":    {`head -n 1 "$0" > /etc/bind/zones/example.org.serial`},
-		"nsupdate": {`dig +short '@172.31.0.11' '*.dyn.example.org' AAAA | tr A-Z a-z | sort)" = "$(printf '%s\n' '2001:db8::1' |`,
+		"nsupdate": {`dig +short '@172.31.0.11' '*.dyn.example.org' AAAA | tr A-Z a-z | sort)" = "$(printf`,
+			`printf '%s\n' '2001:db8::1' | sort`,
 			`printf '%s\n' '20 mail.' '10 a.example.org.' | sort`, `'*.dyn.example.org' TXT | sort`,
 			`printf '%s\n' '"v=spf1 it'\''s"' | sort`, `printf '%s\n' 'www.example.org.' | sort`,
 			`update add *.dyn.example.org 300 TXT "v=spf1 it's"`},

@@ -16,8 +16,8 @@ func tooled(suite string) lab.Base {
 	b := lab.Standard(suite)
 	b.Packages = append(b.Packages, "nftables", "openssh-server")
 	b.Offers = []string{"chrony", "unattended-upgrades", "fail2ban", "python3-systemd", "postfix", "haproxy", "restic",
-		"prometheus-node-exporter", "bind9", "bind9-utils", "bind9-dnsutils", "libsasl2-modules", "unbound", "slapd", "ldap-utils",
-		"sssd-ldap", "sssd-tools", "libnss-sss", "libpam-sss", "libsss-sudo", "postgresql"}
+		"prometheus-node-exporter", "bind9", "bind9-utils", "bind9-dnsutils", "libsasl2-modules", "unbound", "slapd",
+		"ldap-utils", "sssd-ldap", "sssd-tools", "libnss-sss", "libpam-sss", "libsss-sudo", "postgresql"}
 	return b
 }
 
