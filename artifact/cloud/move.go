@@ -133,7 +133,17 @@ func (c *Cloud) Arrived(name string, at time.Time) {
 	c.Guests[name] = g
 }
 
-// Drop removes the disks that a node keeps of a guest which has moved away from it.
+// Source returns the node with the disk from which the guest's present one is made; "" if that is not a copy.
+func (g Guest) Source() string {
+	if g.Copy == "" || len(g.Old) == 0 {
+		return ""
+	}
+	node, _, _ := strings.Cut(g.Old[len(g.Old)-1], ".")
+	return node
+}
+
+// Drop removes the disks that a node keeps of a guest which has moved away from it. A disk that is made from a disk of
+// another node remains a copy of that one: its node may still wait for the archive.
 func (c *Cloud) Drop(name, node string) error {
 	g := c.Guests[name]
 	disks := g.OldOn(node)
@@ -148,8 +158,10 @@ func (c *Cloud) Drop(name, node string) error {
 	for _, disk := range disks {
 		c.Deleted[disk] = Deleted{Guest: name, Node: node}
 	}
+	if node == g.Source() {
+		g.Copy = ""
+	}
 	g.Old = slices.DeleteFunc(slices.Clone(g.Old), func(one string) bool { return strings.HasPrefix(one, node+".") })
-	g.Copy = ""
 	c.Guests[name] = g
 	return nil
 }
@@ -169,20 +181,33 @@ func (c *Cloud) Delete(name string) {
 
 // Evacuation is what became of the guests of a node that is gone.
 type Evacuation struct {
-	Moved map[string]string `json:"moved"` // the new node of each guest that was moved
-	Data  []string          `json:"data"`  // guests that stay, since their disks are on the node
-	Full  []string          `json:"full"`  // guests that stay, since no other node has room
+	Moved   map[string]string `json:"moved"`   // the new node of each guest that was moved
+	Data    []string          `json:"data"`    // guests that stay, since their disks are on the node
+	Full    []string          `json:"full"`    // guests that stay, since no other node has room
+	Departs map[string]string `json:"departs"` // the new node of each guest whose move from the node has not ended
+	Arrives map[string]string `json:"arrives"` // the present node of each guest with data that was to move to the node
 }
 
 // Evacuate closes a node, which must be off, and moves its guests without data to other nodes. All others stay.
 func (c *Cloud) Evacuate(node string, at time.Time, random io.Reader) (Evacuation, error) {
-	e := Evacuation{Moved: map[string]string{}, Data: []string{}, Full: []string{}}
+	e := Evacuation{Moved: map[string]string{}, Data: []string{}, Full: []string{}, Departs: map[string]string{},
+		Arrives: map[string]string{}}
+	for name, g := range c.Guests {
+		if g.From == node {
+			e.Departs[name] = g.Node
+		}
+	}
 	n := c.Nodes[node]
 	n.Closed = Yes
 	c.Nodes[node] = n
 	for _, name := range c.On(node) {
 		g := c.Guests[name]
-		if g.Stateless != Yes {
+		switch {
+		case g.Stateless == Yes:
+		case g.From != "":
+			e.Arrives[name] = g.From
+			continue
+		default:
 			e.Data = append(e.Data, name)
 			continue
 		}

@@ -108,6 +108,9 @@ func TestEvacuatedNodesKeepGuestsWithData(t *testing.T) {
 	n := c.Nodes["n1"]
 	n.Slots = 9
 	c.Nodes["n1"] = n
+	n = c.Nodes["n3"]
+	n.Slots = 3 // for a guest that is moving there
+	c.Nodes["n3"] = n
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		g := cloud.Guest{Node: "n1", Project: "shop", Env: "prod", Image: "bookworm", Size: "5GiB", Stateless: cloud.Yes}
 		if name == "a" {
@@ -119,6 +122,11 @@ func TestEvacuatedNodesKeepGuestsWithData(t *testing.T) {
 	if err := c.Move("a", "n1", cloud.Fresh, rand.Reader); err != nil {
 		t.Fatal(err)
 	}
+	g := cloud.Guest{Node: "n1", Project: "shop", Env: "prod", Image: "bookworm", Size: "5GiB"}
+	g.Node, g.From = "n3", "n1"
+	c.Guests["leaves"] = g
+	g.Node, g.From = "n1", "n3"
+	c.Guests["comes"] = g
 	c = published(t, c)
 	e, err := c.Evacuate("n1", time.Unix(1, 0), rand.Reader)
 	if err != nil {
@@ -133,6 +141,9 @@ func TestEvacuatedNodesKeepGuestsWithData(t *testing.T) {
 	}
 	if b := c.Guests["b"]; b.From != "" || b.Moved == "" || len(b.OldOn("n1")) != 1 {
 		t.Errorf("an evacuated guest is %+v", b)
+	}
+	if len(e.Departs) != 1 || e.Departs["leaves"] != "n3" || len(e.Arrives) != 1 || e.Arrives["comes"] != "n3" {
+		t.Errorf("guests that are moving from the node are %v, and to it %v", e.Departs, e.Arrives)
 	}
 	if c.Free("n1") != 0 || c.Guests["web1"].Node != "n1" {
 		t.Errorf("the node has %d free slots, and web1 is on %s", c.Free("n1"), c.Guests["web1"].Node)
@@ -164,5 +175,32 @@ func TestAddressesOfMovedGuestsYield(t *testing.T) {
 	if web := both.Guests["web1"]; web.Address4 == both.Guests["db1"].Address4 ||
 		web.SSHPort != base.Guests["web1"].SSHPort {
 		t.Errorf("the guests are %+v", both.Guests)
+	}
+}
+
+// TestDisksStayCopiesUntilTheirSourceIsDropped drops two earlier disks of a guest whose disk is a copy of the second.
+func TestDisksStayCopiesUntilTheirSourceIsDropped(t *testing.T) {
+	c := three(t)
+	for _, move := range []struct {
+		node string
+		way  cloud.Way
+	}{{"n2", cloud.Fresh}, {"n3", cloud.Copied}} {
+		if err := c.Move("web1", move.node, move.way, rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+		c.Arrived("web1", time.Unix(1, 0))
+		c = published(t, c)
+	}
+	if err := c.Drop("web1", "n1"); err != nil {
+		t.Fatal(err)
+	}
+	if g := c.Guests["web1"]; g.Copy != cloud.Yes || g.Source() != "n2" {
+		t.Errorf("without the disk that was not copied, the guest is %+v", g)
+	}
+	if err := c.Drop("web1", "n2"); err != nil {
+		t.Fatal(err)
+	}
+	if g := c.Guests["web1"]; g.Copy != "" || g.Source() != "" {
+		t.Errorf("without the disk that was copied, the guest is %+v", g)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,6 +106,14 @@ func (k *clouds) evacuate(ctx context.Context, node string) error {
 	}
 	if len(done.Data) > 0 {
 		fmt.Fprintf(k.Err, "guests with data stay on node %s: %s\n", node, strings.Join(done.Data, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(done.Departs)) {
+		fmt.Fprintf(k.Err, "guest %s was moving from node %s: start it with corpus guest move %s %s --stopped\n", name,
+			node, name, done.Departs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(done.Arrives)) {
+		fmt.Fprintf(k.Err, "guest %s was moving to node %s, and has its disk on node %s: end the move with corpus guest "+
+			"move %s %s --stopped, then move it back with --old-disk --stopped\n", name, node, done.Arrives[name], name, node)
 	}
 	if len(done.Full) == 0 {
 		return nil

@@ -77,6 +77,20 @@ func (m moving) way(g cloud.Guest) (cloud.Way, error) {
 		"give --copy to take the disk along, or --empty for a new one; the node keeps the old one")
 }
 
+// continues returns an error if the flags ask for another disk than that of the move under way.
+func (m moving) continues(g cloud.Guest) error {
+	copied := g.Copy == cloud.Yes
+	if copied == m.copied || !m.copied && !m.empty && !m.again {
+		return nil
+	}
+	says := "without a copy of its disk"
+	if copied {
+		says = "with a copy of its disk"
+	}
+	return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s already, %s", m.guest, g.From, g.Node, says),
+		"continue that move: corpus guest move %s %s", m.guest, m.node)
+}
+
 func (k *clouds) move(ctx context.Context, m moving) error {
 	now, done, err := k.read(ctx)
 	if err != nil {
@@ -87,6 +101,9 @@ func (k *clouds) move(ctx context.Context, m moving) error {
 		return err
 	}
 	if g := now.data.Guests[m.guest]; g.From != "" && g.Node == m.node {
+		if err := m.continues(g); err != nil {
+			return exit.WithCode(exit.Usage, err)
+		}
 		return k.arrive(ctx, m, g.From)
 	}
 	from := now.data.Guests[m.guest].Node
@@ -177,11 +194,20 @@ func (k *clouds) howToCopy(ctx context.Context, m moving) error {
 		return nil
 	}
 	before, _, _ := strings.Cut(g.Old[len(g.Old)-1], ".")
-	from, to := "root@"+addressOf(now.data, before), "root@"+addressOf(now.data, g.Node)
+	from, to := addressOf(now.data, before), addressOf(now.data, g.Node)
 	file := cloud.Archive(m.guest, g.Disk)
 	_, err = fmt.Fprintf(k.Err, "node %s starts %s when it has the disk, which this command copies:\n"+
-		"    scp -3 %s:%s %s:%s.part && ssh %s mv %s.part %s\n", g.Node, m.guest, from, file, to, file, to, file, file)
+		"    scp -3 root@%s:%s root@%s:%s.part && ssh root@%s 'sync %s.part && mv %s.part %s'\n", g.Node, m.guest,
+		inBrackets(from), file, inBrackets(to), file, to, file, file, file)
 	return err
+}
+
+// inBrackets returns an address as scp takes it: an IPv6 address in brackets.
+func inBrackets(address string) string {
+	if strings.Contains(address, ":") {
+		return "[" + address + "]"
+	}
+	return address
 }
 
 // addressOf returns the address of a node, or its name if the cloud does not have it.

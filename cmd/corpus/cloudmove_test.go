@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -21,6 +22,7 @@ func TestGuestsMoveWhenTheirNodeHasStoppedThem(t *testing.T) {
 	if g.Node != "n2" || g.From != "n1" || g.Health.Healthy {
 		t.Errorf("the guest that waits is %+v", g)
 	}
+	s.expect(2, "guest move web1 n2 --empty --yes --wait 0s", "already, with a copy of its disk")
 	n1 := s.rollingHost("cloud-prod-eu1-n1.example.com", artifact.Ref{Project: "cloud", Channel: "prod"}, "4")
 	s.expect(3, "guest move web1 n2 --yes --wait 0s", "hint: ")
 	n1.record("5", func(r *hostrecord.Record) { r.Outcome = "failed" })
@@ -29,6 +31,9 @@ func TestGuestsMoveWhenTheirNodeHasStoppedThem(t *testing.T) {
 	s.expect(0, "guest move web1 n2 --yes --wait 0s", "published cloud 6")
 	if !strings.Contains(s.err, "scp -3 root@192.0.2.1:/var/lib/machines/web1-") {
 		t.Errorf("the move does not say how the disk is copied:\n%s", s.err)
+	}
+	if !strings.Contains(s.err, "'sync /var/lib/machines/web1-") {
+		t.Errorf("the command does not sync the archive:\n%s", s.err)
 	}
 	s.expect(2, "guest drop web1 n1 --yes", "no report shows that guest web1 is healthy on node n2")
 	s.rollingHost("shop-prod-eu1-web1", artifact.Ref{Project: "cloud", Channel: "prod"}, "5")
@@ -84,4 +89,31 @@ func TestEvacuatedNodesGetNoGuests(t *testing.T) {
 	s.expect(2, "guest create web2 --project shop --env prod --image bookworm --node n1 --yes", "takes no more guests")
 	s.expect(0, "node open n1 --yes", "closed: yes ->")
 	s.expect(0, "guest create web2 --project shop --env prod --image bookworm --node n1 --yes", "published")
+}
+
+// TestAddressesOfIPv6AreInBrackets moves a disk between nodes that have addresses of both kinds.
+func TestAddressesOfIPv6AreInBrackets(t *testing.T) {
+	s := newCloud(t)
+	s.sshKey("ann.pub", 1)
+	s.expect(0, "node add n3 --mode prod --region eu1 --address 2001:db8::3 --yes", "")
+	s.expect(0, createWeb+" --node n1 --yes", "")
+	s.expect(0, "guest move web1 n3 --copy --stopped --yes", "")
+	for _, want := range []string{"root@[2001:db8::3]:/var/lib/machines/web1-", "ssh root@2001:db8::3 "} {
+		if !strings.Contains(s.err, want) {
+			t.Errorf("the command lacks %s:\n%s", want, s.err)
+		}
+	}
+}
+
+// TestReportsCountFromAMarginAfterTheMove compares the store's time of a report with an operator's time of the move.
+func TestReportsCountFromAMarginAfterTheMove(t *testing.T) {
+	moved := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for by, want := range map[time.Duration]bool{-time.Hour: false, 9 * time.Minute: false, 11 * time.Minute: true} {
+		if got := since(moved.Add(by), moved.Format(time.RFC3339)); got != want {
+			t.Errorf("a report %s after the move counts: %v", by, got)
+		}
+	}
+	if !since(moved, "") {
+		t.Error("a report of a guest that has not moved does not count")
+	}
 }

@@ -67,6 +67,16 @@ func (h health) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s, reported %s", h.State, h.Has, diag.Stamp(*h.At)))
 }
 
+// clockMargin is how far the clock of a person who moves a guest may be behind that of the store.
+const clockMargin = 10 * time.Minute
+
+// since reports whether the store got a report after a move. moved is the time of the move by the clock of the person
+// who ended it, "" for none.
+func since(seen time.Time, moved string) bool {
+	left, err := time.Parse(time.RFC3339, moved) // checked when it was read
+	return err != nil || seen.After(left.Add(clockMargin))
+}
+
 // healthOf returns what a guest reports of itself. A report from before its last move does not count.
 func (k *clouds) healthOf(ctx context.Context, c *cloud.Cloud, name string) (health, error) {
 	g := c.Guests[name]
@@ -79,7 +89,6 @@ func (k *clouds) healthOf(ctx context.Context, c *cloud.Cloud, name string) (hea
 		ref := artifact.Ref{Project: g.Project, Channel: h.Service.Channel}
 		one.Has = trust.Printable(ref.String() + " " + h.Service.Version)
 	}
-	left, _ := time.Parse(time.RFC3339, g.Moved) // checked when it was read; the zero time if it has not moved
-	one.Healthy = works(h) && g.From == "" && h.Seen.After(left)
+	one.Healthy = works(h) && g.From == "" && since(h.Seen, g.Moved)
 	return one, nil
 }
