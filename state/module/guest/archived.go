@@ -2,10 +2,13 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -74,20 +77,29 @@ func (a *archived) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 		a.pack(ctx, h, path.Join(driver.Dir(), a.Name))
 }
 
-// pack makes the archive of a directory.
-func (a *archived) pack(ctx context.Context, h *host.Host, dir string) error {
+// pack makes the archive of a directory. If that fails, the part of it that was made is removed.
+func (a *archived) pack(ctx context.Context, h *host.Host, dir string) (err error) {
 	partial := a.File + ".part"
-	if err := removeFile(h, partial); err != nil {
+	if err := errors.Join(refuseNested(ctx, h, a.Name, dir), removeFile(h, partial)); err != nil {
 		return err
 	}
+	used, err := a.room(ctx, h, dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeFile(h, partial))
+		}
+	}()
 	mode := fs.FileMode(0o600)
-	err := h.Files.Write(partial, host.NewFile{Content: strings.NewReader(""), Mode: &mode, UID: -1, GID: -1})
+	err = h.Files.Write(partial, host.NewFile{Content: strings.NewReader(""), Mode: &mode, UID: -1, GID: -1})
 	if err != nil {
 		return err
 	}
 	for _, argv := range [][]string{{"tar", "--create", "--file", partial, "--directory", dir, "--numeric-owner",
-		"--one-file-system", "--xattrs", "--xattrs-include=*", "."}, {"sync", partial}} {
-		_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: hour,
+		"--sparse", "--one-file-system", "--xattrs", "--xattrs-include=*", "."}, {"sync", partial}} {
+		_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: timeFor(used),
 			Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
 		if err != nil {
 			return host.Failed(diag.Container, err, "archiving the disk of guest "+a.Name,
@@ -97,19 +109,62 @@ func (a *archived) pack(ctx context.Context, h *host.Host, dir string) error {
 	return h.Files.Rename(partial, a.File)
 }
 
-// archivesOf returns the archives of the disks of a guest.
+// timeFor returns how long work on a disk with so much content may take: a slow disk moves one MiB in a second.
+func timeFor(bytes int64) time.Duration { return hour + time.Duration(bytes>>20)*time.Second }
+
+// reserve is what an archive leaves free on the file system of the node, besides an eighth of its size.
+const reserve = 64 << 20
+
+// room returns how much a directory uses, and an error if an archive of it does not fit beside it.
+func (a *archived) room(ctx context.Context, h *host.Host, dir string) (used int64, err error) {
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"du", "--summarize", "--one-file-system", "--block-size=1", dir},
+		Limit: hour, Package: "coreutils"})
+	if err != nil {
+		return 0, host.Failed(diag.Container, err, "reading the size of guest "+a.Name, "see `du "+dir+"`")
+	}
+	number, _, _ := strings.Cut(out, "\t")
+	if used, err = strconv.ParseInt(number, 10, 64); err != nil {
+		return 0, diag.Container.Hint(fmt.Errorf("du prints no size of %s", dir), "see what it prints: %q", out)
+	}
+	to, err := h.Files.Beneath(path.Dir(a.File))
+	if err != nil {
+		return 0, err
+	}
+	defer to.Close()
+	free, _, err := to.Free()
+	if need := used + used/8 + reserve; err == nil && free < need {
+		err = diag.Container.Hint(fmt.Errorf("%s has %s free, and the archive of guest %s needs %s", path.Dir(a.File),
+			diag.Size(free), a.Name, diag.Size(need)), "make room there; the next run makes the archive")
+	}
+	return used, err
+}
+
+// archivesOf returns the archives of the disks of a guest. Other files with names that begin with that of the guest
+// are not the agent's.
 func archivesOf(h *host.Host, dir, guest string) (files []string, err error) {
 	there, err := exists(h, dir)
 	if err != nil || !there {
 		return nil, err
 	}
 	names, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range names {
-		if strings.HasPrefix(name, guest+"-") { // names of guests have no hyphen
+		rest, of := strings.CutPrefix(name, guest+"-")
+		disk, is := strings.CutSuffix(strings.TrimSuffix(rest, ".part"), ".tar")
+		if !of || !is || checkID(disk) != nil {
+			continue
+		}
+		info, err := h.Files.Lstat(path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if info.IsRegular() {
 			files = append(files, path.Join(dir, name))
 		}
 	}
-	return files, err
+	return files, nil
 }
 
 // removeFile removes a file, if it exists.

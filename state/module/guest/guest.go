@@ -145,10 +145,13 @@ func exists(h *host.Host, file string) (bool, error) {
 	return err == nil, err
 }
 
-// removeTree removes a directory and its content. It does not cross to other file systems.
+// removeTree removes a directory and its content with its subvolumes. It does not cross to other file systems.
 func removeTree(ctx context.Context, h *host.Host, guest, dir string) error {
 	there, err := exists(h, dir)
 	if err != nil || !there {
+		return err
+	}
+	if err := removeNested(ctx, h, guest, dir); err != nil {
 		return err
 	}
 	_, err = h.Tool(ctx, host.Tool{Argv: []string{"rm", "-rf", "--one-file-system", "--", dir}, Limit: hour,

@@ -47,6 +47,7 @@ func image(t *testing.T, h *statetest.Host, links map[string]string) {
 	if links["etc"] == "" {
 		add(tar.Header{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}, "")
 		add(tar.Header{Name: "etc/os-release", Typeflag: tar.TypeReg, Mode: 0o644}, "ID=debian\n")
+		add(tar.Header{Name: "etc/machine-id", Typeflag: tar.TypeReg, Mode: 0o644}, idA+"\n")
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -54,7 +55,7 @@ func image(t *testing.T, h *statetest.Host, links map[string]string) {
 	h.Put("/image.tar", b.String())
 }
 
-// nodeTools returns the programs of a node. tar, rm, find and sync are those of the machine.
+// nodeTools returns the programs of a node. Those of files are those of the machine.
 func nodeTools(h *statetest.Host) map[string]statetest.Tool {
 	real := func(name string) statetest.Tool {
 		return func(args []string, _ string) (string, error) {
@@ -71,6 +72,7 @@ func nodeTools(h *statetest.Host) map[string]statetest.Tool {
 		}
 	}
 	return map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"), "find": real("find"), "sync": real("sync"),
+		"du": real("du"), "tail": real("tail"),
 		"systemctl": func(args []string, _ string) (string, error) {
 			root, is := strings.CutPrefix(args[0], "--root=")
 			if !is || args[1] != "enable" {
@@ -173,7 +175,7 @@ func TestConformance(t *testing.T) {
 			statetest.Case{Name: driver + " makes a guest from its disk", Function: "present", Arguments: moved(driver),
 				Setup: func(t *testing.T, h *statetest.Host) { arrive(t, h) },
 				After: statetest.Tree{"/var/lib/machines/web1/etc/os-release": statetest.File("ID=debian\n"),
-					archive: {Absent: true}, "/var/lib/machines/web1/etc/machine-id": {Absent: true}}},
+					archive: {Absent: true}, "/var/lib/machines/web1/etc/hostname": {Absent: true}}},
 			statetest.Case{Name: driver + " does not take an earlier disk", Function: "present", Arguments: moved(driver),
 				Before: []statetest.Call{{Function: "present", Arguments: web1(driver)}},
 				First:  &statetest.Want{Result: false, Comment: "has another guest named web1, with the ID " + idA}},

@@ -1,8 +1,12 @@
 package guest_test
 
 import (
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/module/guest"
@@ -20,6 +24,7 @@ func nodeWithGuest(t *testing.T, driver string) *statetest.Host {
 	node(t, h)
 	h.Put("/var/lib/corpus-guests/web1.json", `{"id":"`+idA+`","driver":"`+driver+`","step":"ready"}`+"\n")
 	h.Put(data, "orders")
+	h.Put("/var/lib/machines/web1/etc/machine-id", idA+"\n")
 	h.Put("/units", unitOf(driver)+" active enabled\n")
 	return h
 }
@@ -79,5 +84,125 @@ func TestInterruptedArrivalsAreFinished(t *testing.T) {
 				t.Errorf("stopped at step %d: there are %v", step, names)
 			}
 		}
+	}
+}
+
+// TestRemovedGuestsTakeOnlyTheirArchives removes a guest beside files whose names begin with the guest's.
+func TestRemovedGuestsTakeOnlyTheirArchives(t *testing.T) {
+	h := nodeWithGuest(t, "nspawn")
+	others := []string{"web1-12.raw", "web1-staging/data", "web1-" + idA + ".tar/data", "web1-" + idA + ".tar.bz2",
+		"web12-" + idA + ".tar"}
+	for _, name := range others {
+		h.Put("/var/lib/machines/"+name, "kept")
+	}
+	h.Put(archive, "an archive")
+	h.Put(archive+".part", "part of an archive")
+	hosttest.Converge(t, h.Host, guest.Functions(), "only", value.NewMap("name", "guests", "deleted", value.NewList(idA)))
+	for _, name := range others {
+		if h.Text("/var/lib/machines/"+name) != "kept" {
+			t.Errorf("the removal of web1 took %s", name)
+		}
+	}
+	if names, _ := h.Files.ReadDir("/var/lib/machines"); len(names) != len(others) {
+		t.Errorf("the removal of web1 left %v", names)
+	}
+}
+
+// TestNestedSubvolumesAreNotLost archives and removes a guest with subvolumes, one in the other, which find shows by
+// their devices.
+func TestNestedSubvolumesAreNotLost(t *testing.T) {
+	h := nodeWithGuest(t, "nspawn")
+	h.Put("/units", "")
+	dir := "/var/lib/machines/web1"
+	tools, deleted := nodeTools(h), []string{}
+	tools["find"] = func(args []string, _ string) (string, error) {
+		inner := map[string]string{dir: dir + "/srv", dir + "/srv": dir + "/srv/in it"}[args[0]]
+		if inner == "" || slices.Contains(deleted, inner) {
+			return "7 " + args[0] + "\x00", nil
+		}
+		return "7 " + args[0] + "\x007 " + dir + "/not one\x008 " + inner + "\x00", nil
+	}
+	tools["btrfs"] = func(args []string, _ string) (string, error) {
+		deleted = append(deleted, args[2])
+		return "", nil
+	}
+	statetest.UseTools(t, h, tools)
+	resource, diff := hosttest.Look(t, h.Host, guest.Functions(), "archived",
+		value.NewMap("name", "web1", "disk", idA, "file", archive))
+	if _, err := resource.Apply(t.Context(), h.Host, diff); err == nil || !strings.Contains(err.Error(), dir+"/srv") {
+		t.Errorf("an archive without a subvolume: %v", err)
+	}
+	if names, _ := h.Files.ReadDir("/var/lib/machines"); len(names) != 1 {
+		t.Errorf("there are %v", names)
+	}
+	hosttest.Converge(t, h.Host, guest.Functions(), "only", value.NewMap("name", "guests", "deleted", value.NewList(idA)))
+	if !slices.Equal(deleted, []string{dir + "/srv/in it", dir + "/srv"}) {
+		t.Errorf("the removal of the guest deletes the subvolumes %q", deleted)
+	}
+}
+
+// TestFailedArchivesLeaveNothing lets tar fail after it has written.
+func TestFailedArchivesLeaveNothing(t *testing.T) {
+	h := nodeWithGuest(t, "nspawn")
+	h.Put("/units", "")
+	tools := nodeTools(h)
+	args := value.NewMap("name", "web1", "disk", idA, "file", archive)
+	fails := func(says string) {
+		t.Helper()
+		statetest.UseTools(t, h, tools)
+		resource, diff := hosttest.Look(t, h.Host, guest.Functions(), "archived", args)
+		if _, err := resource.Apply(t.Context(), h.Host, diff); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want %q", err, says)
+		}
+		if names, _ := h.Files.ReadDir("/var/lib/machines"); len(names) != 1 {
+			t.Errorf("there are %v", names)
+		}
+	}
+	tar := tools["tar"]
+	tools["tar"] = func([]string, string) (string, error) {
+		return "", statetest.Code{Code: 2, Text: "No space left on device"}
+	}
+	fails("No space left")
+	tools["tar"], tools["du"] = tar, func([]string, string) (string, error) { return "4611686018427387904\t/x\n", nil }
+	fails("free, and the archive of guest web1 needs")
+}
+
+// TestArchivesOfNoDiskOfTheGuestAreKept lets an archive arrive that is cut, or another guest's.
+func TestArchivesOfNoDiskOfTheGuestAreKept(t *testing.T) {
+	for says, text := range map[string]func(string) string{
+		"lacks the end of a tar archive": func(whole string) string { return strings.TrimRight(whole, "\x00") },
+		"/etc/machine-id with " + idA:    func(whole string) string { return strings.ReplaceAll(whole, idA, idB) },
+	} {
+		h := statetest.NewHost(t)
+		node(t, h)
+		arrive(t, h)
+		h.Put(archive, text(h.Text(archive)))
+		resource, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", moved("nspawn"))
+		if _, err := resource.Apply(t.Context(), h.Host, diff); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want %q", err, says)
+		}
+		if h.Text(archive) == "" || h.Text("/var/lib/machines/web1") != "" {
+			t.Error("the archive was removed, or the guest made")
+		}
+	}
+}
+
+// TestWhiteoutsOfMovedDisksStay moves a disk with a file of overlayfs that marks a deleted one.
+func TestWhiteoutsOfMovedDisksStay(t *testing.T) {
+	before := nodeWithGuest(t, "nspawn")
+	before.Put("/units", "")
+	whiteout := "/var/lib/machines/web1/srv/gone"
+	if err := unix.Mknod(before.Dir+whiteout, unix.S_IFCHR, 0); err != nil {
+		t.Skipf("this machine makes no whiteouts: %v", err)
+	}
+	hosttest.Converge(t, before.Host, guest.Functions(), "archived",
+		value.NewMap("name", "web1", "disk", idA, "file", archive))
+	h := statetest.NewHost(t)
+	node(t, h)
+	arrive(t, h)
+	h.Put(archive, before.Text(archive))
+	hosttest.Converge(t, h.Host, guest.Functions(), "present", moved("nspawn"))
+	if info, err := h.Files.Lstat(whiteout); err != nil || info.Mode&fs.ModeCharDevice == 0 {
+		t.Errorf("the whiteout is %v (%v)", info.Mode, err)
 	}
 }

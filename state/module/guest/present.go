@@ -171,7 +171,20 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if changes.Len() == 0 {
 		return module.Diff{Comment: "guest " + p.Name + " is there" + comment}, err
 	}
-	return module.Diff{Changes: changes, Comment: "guest " + p.Name + " would be made, or its settings changed"}, err
+	return module.Diff{Changes: restarting(changes), Planned: changes,
+		Comment: "guest " + p.Name + " would be made, or its settings changed"}, err
+}
+
+// restarting returns the changes after which a guest has to start again. Only these are reported: a service that
+// watches the guest restarts it for each change.
+func restarting(changes *value.Map) *value.Map {
+	some := value.NewMap()
+	for _, key := range []string{"guest", "settings"} {
+		if v, is := changes.Get(key); is {
+			some.Set(key, v)
+		}
+	}
+	return some
 }
 
 // disk returns the ID of the guest's disk.
@@ -209,6 +222,9 @@ func hasContent(h *host.Host, file, content string) (bool, error) {
 
 func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	report := module.Report{Changes: d.Changes, Comment: "guest " + p.Name + " is there"}
+	if d.Changes.Len() == 0 {
+		report.Comment += "; changed without a restart: " + value.Str(d.Planned)
+	}
 	if err := closeDir(h, p.driver.Dir()); err != nil {
 		return module.Report{}, err
 	}
@@ -240,7 +256,10 @@ func (p *present) finish(h *host.Host) error {
 
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.
 func (p *present) create(ctx context.Context, h *host.Host) error {
-	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating, Quota: p.kind, Size: p.bytes}
+	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating, Quota: p.kind}
+	if !p.Moved {
+		r.Size = p.bytes
+	}
 	before, known, err := readRecord(h, p.Name)
 	if err != nil {
 		return err
@@ -256,8 +275,9 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 	}
 	if !complete { // unpack renames the tree to this path when it is complete
 		err = p.unpack(ctx, h)
-	} else if p.quota != nil { // the size may be another one since
-		err = p.quota.Limit(ctx, h, p, p.root(), p.bytes)
+	}
+	if err == nil && p.quota != nil && (complete || p.Moved) { // the size may be another one since
+		err = p.fit(ctx, h, &r)
 	}
 	if err != nil {
 		return err

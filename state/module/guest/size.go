@@ -30,8 +30,13 @@ const (
 	projectKind = "project quota"
 )
 
-// quotaBelow returns the kind of quota that the file system of a directory has, "" for none.
-func quotaBelow(h *host.Host, dir string) (kind string, q quota, err error) {
+// quotaBelow returns the kind of quota that the file system of a directory has, "" for none. The directory may be a
+// link.
+func quotaBelow(h *host.Host, link string) (kind string, q quota, err error) {
+	dir, err := h.Files.Resolve(link)
+	if err != nil {
+		return "", nil, fmt.Errorf("finding the file system of %s: %w", link, err)
+	}
 	data, err := h.Files.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return "", nil, fmt.Errorf("finding the file system of %s: %w", dir, err)
@@ -74,16 +79,35 @@ func (p *present) sized(ctx context.Context, h *host.Host, r record, changes *va
 	if made && r.Size == bytes {
 		return "", nil
 	}
-	if made && bytes < r.Size {
+	if made && (bytes < r.Size || r.Size == 0) {
 		used, err := p.quota.Used(ctx, h, p)
 		if err != nil || used > bytes {
-			return fmt.Sprintf("; its disk keeps the size of %s, since it uses %s", diag.Size(r.Size),
-				diag.Size(used)), err
+			return "; " + keeps(r, used), err
 		}
 	}
 	p.bytes = bytes
 	changes.Set("size", p.Size+" ("+p.kind+")")
 	return "", nil
+}
+
+// keeps says that a guest keeps its limit.
+func keeps(r record, used int64) string {
+	if r.Size == 0 {
+		return fmt.Sprintf("its disk has no limit yet, since it uses %s", diag.Size(used))
+	}
+	return fmt.Sprintf("its disk keeps the size of %s, since it uses %s", diag.Size(r.Size), diag.Size(used))
+}
+
+// fit limits the disk of a guest that is being made. A disk that comes from another node may use more than the limit:
+// it has none until it fits.
+func (p *present) fit(ctx context.Context, h *host.Host, r *record) error {
+	if p.Moved {
+		if used, err := p.quota.Used(ctx, h, p); err != nil || used > p.bytes {
+			return err
+		}
+	}
+	r.Size = p.bytes
+	return p.quota.Limit(ctx, h, p, p.root(), p.bytes)
 }
 
 // resize limits the disk of a guest that was made before, and then records the limit.
@@ -139,8 +163,14 @@ func (b btrfs) Used(ctx context.Context, h *host.Host, p *present) (int64, error
 	return used, err
 }
 
-// group returns the quota group of a subvolume, and how much it uses.
+// group returns the quota group of a subvolume, and how much it uses. For a plain directory btrfs would show the group
+// of the subvolume around it, whose limit is that of all guests.
 func (btrfs) group(ctx context.Context, h *host.Host, p *present, dir string) (id string, used int64, err error) {
+	_, err = h.Tool(ctx, host.Tool{Argv: []string{"btrfs", "subvolume", "show", dir}, Package: packageOf("btrfs")})
+	if err != nil {
+		return "", 0, host.Failed(diag.Container, err, "limiting the disk of guest "+p.Name,
+			"stop the guest, and copy its disk into a subvolume of the same name")
+	}
 	out, err := h.Tool(ctx, host.Tool{Argv: []string{"btrfs", "qgroup", "show", "--raw", "-f", dir},
 		Package: packageOf("btrfs")})
 	if err != nil {

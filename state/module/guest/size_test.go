@@ -21,6 +21,7 @@ const (
 type sizes struct {
 	limit map[string]string
 	used  string // of each, as the programs print it
+	plain bool   // the root file system is a plain directory
 }
 
 // quotas adds the programs of quotas to a node.
@@ -40,6 +41,10 @@ func (s *sizes) add(t *testing.T, h *statetest.Host) {
 		switch strings.Join(args[:2], " ") {
 		case "subvolume create":
 			return "", h.Files.Mkdir(last, 0o755)
+		case "subvolume show":
+			if s.plain {
+				return "", statetest.Code{Code: 1, Text: "ERROR: Not a Btrfs subvolume: Invalid argument"}
+			}
 		case "qgroup limit":
 			if args[3] != "0/257" || last != "/var/lib/machines" {
 				return "", statetest.Code{Code: 1, Text: "ERROR: unable to limit requested quota group: Disk quota exceeded"}
@@ -125,5 +130,68 @@ func TestInterruptedEnlargingIsFinished(t *testing.T) {
 			}
 			leftovers(t, h, step)
 		}
+	}
+}
+
+// TestChangesOfSizeRestartNoGuest gives a guest another size. Its service watches guest.present.
+func TestChangesOfSizeRestartNoGuest(t *testing.T) {
+	h := statetest.NewHost(t)
+	node(t, h)
+	s := quotas(t, h, btrfsNode)
+	hosttest.Converge(t, h.Host, guest.Functions(), "present", sized("1GiB"))
+	_, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", sized("2GiB"))
+	if diff.Changes.Len() > 0 || diff.Planned.Len() != 1 {
+		t.Errorf("the changes are %v, and a dry run has %v", diff.Changes.Names(), diff.Planned.Names())
+	}
+	report := hosttest.Converge(t, h.Host, guest.Functions(), "present", sized("2GiB"))
+	if report.Changes.Len() > 0 || !strings.Contains(report.Comment, "2GiB") || s.limit["subvolume"] != "2147483648" {
+		t.Errorf("the report is %+v, and the limits are %v", report, s.limit)
+	}
+	s.plain = true
+	resource, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", sized("3GiB"))
+	if _, err := resource.Apply(t.Context(), h.Host, diff); err == nil || !strings.Contains(err.Error(), "Not a Btrfs") {
+		t.Errorf("the limit of a plain directory: %v", err)
+	}
+}
+
+// TestMovedDisksAreLimitedWhenTheyFit moves disks that use less and more than their limit.
+func TestMovedDisksAreLimitedWhenTheyFit(t *testing.T) {
+	h := statetest.NewHost(t)
+	node(t, h)
+	s := quotas(t, h, btrfsNode)
+	arrive(t, h)
+	args := moved("nspawn")
+	args.Set("size", "1MiB")
+	s.used = "1048577"
+	hosttest.Converge(t, h.Host, guest.Functions(), "present", args)
+	_, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", args)
+	if s.limit["subvolume"] != "" || !strings.Contains(diff.Comment, "no limit yet") {
+		t.Errorf("a disk above its limit: %v, %s", s.limit, diff.Comment)
+	}
+	s.used = "1048576"
+	hosttest.Converge(t, h.Host, guest.Functions(), "present", args)
+	if s.limit["subvolume"] != "1048576" {
+		t.Errorf("a disk that fits: %v", s.limit)
+	}
+}
+
+// TestQuotasBehindALinkAreFound has the disks of guests on another file system, behind a link.
+func TestQuotasBehindALinkAreFound(t *testing.T) {
+	h := statetest.NewHost(t)
+	node(t, h)
+	quotas(t, h, plainNode+"30 22 8:16 / /data rw - ext4 /dev/sdb rw,prjquota\n")
+	h.Put("/data/machines/other", "")
+	if err := h.MkdirAll("/var/lib"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Files.Symlink("/data/machines", "/var/lib/machines"); err != nil {
+		t.Fatal(err)
+	}
+	_, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", sized("1GiB"))
+	if strings.Contains(diff.Comment, "nothing limits") {
+		t.Error(diff.Comment)
+	}
+	if _, is := diff.Planned.Get("size"); !is {
+		t.Errorf("the changes are %v", diff.Planned.Names())
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -67,7 +70,7 @@ func closeDir(h *host.Host, dir string) error {
 
 func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	partial := path.Join(p.driver.Dir(), ".new-"+p.disk())
-	if err := removeTree(ctx, h, p.Name, partial); err != nil {
+	if err := errors.Join(p.ended(ctx, h), removeTree(ctx, h, p.Name, partial)); err != nil {
 		return err
 	}
 	if err := p.emptyDir(ctx, h, partial); err != nil {
@@ -75,7 +78,7 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	}
 	_, err := h.Tool(ctx,
 		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
-			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
+			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: p.timeToUnpack(h), Package: "tar",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
 	if err != nil {
 		return host.Failed(diag.Container, err, "unpacking "+p.Image,
@@ -85,7 +88,7 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 		return err
 	}
 	if p.Moved { // its guest has run: root follows no path in it
-		err = syncTree(h, partial)
+		err = errors.Join(p.recognize(h, partial), syncTree(h, partial))
 	} else {
 		err = p.seed(ctx, h, partial)
 	}
@@ -95,12 +98,56 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	return h.Files.Rename(partial, p.root())
 }
 
-// emptyDir makes the directory of a new root file system, with its limit.
+// timeToUnpack returns how long tar may take.
+func (p *present) timeToUnpack(h *host.Host) time.Duration {
+	info, err := h.Files.Stat(p.Image)
+	if err != nil {
+		return hour // tar says what is wrong
+	}
+	return timeFor(info.Size)
+}
+
+// ended returns an error for the archive of a disk that lacks the blocks of zeros with which an archive ends. tar does
+// not notice that if the archive was cut between two files.
+func (p *present) ended(ctx context.Context, h *host.Host) error {
+	if !p.Moved {
+		return nil
+	}
+	const size = 1024
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"tail", "--bytes=" + strconv.Itoa(size), p.Image},
+		Package: "coreutils"})
+	if err != nil {
+		return host.Failed(diag.Container, err, "reading "+p.Image, "see whether it is a file")
+	}
+	if out == strings.Repeat("\x00", size) {
+		return nil
+	}
+	return diag.Container.Hint(fmt.Errorf("%s is cut: it lacks the end of a tar archive", p.Image),
+		"copy it again from the node before")
+}
+
+// recognize returns an error unless a disk that came from another node is that of the guest.
+func (p *present) recognize(h *host.Host, dir string) error {
+	root, err := h.Files.Beneath(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	id, err := root.ReadFile("/etc/machine-id")
+	if err == nil && strings.TrimSpace(string(id)) == p.ID {
+		return nil
+	}
+	return errors.Join(err, diag.Container.Hint(
+		fmt.Errorf("%s has no /etc/machine-id with %s, the ID of guest %s", p.Image, p.ID, p.Name),
+		"copy the archive of this guest from the node before"))
+}
+
+// emptyDir makes the directory of a new root file system, with its limit unless its content comes from another node.
 func (p *present) emptyDir(ctx context.Context, h *host.Host, dir string) error {
 	if p.quota == nil {
 		return h.Files.Mkdir(dir, dirMode)
 	}
-	if err := p.quota.Prepare(ctx, h, p, dir); err != nil {
+	if err := p.quota.Prepare(ctx, h, p, dir); err != nil || p.Moved {
 		return err
 	}
 	return p.quota.Limit(ctx, h, p, dir, p.bytes)
@@ -116,11 +163,15 @@ func syncTree(h *host.Host, dir string) error {
 }
 
 // restrict removes the device nodes of an image, through which a guest could use the devices of the node; a guest gets
-// its own /dev. If the image has no entry for the root directory, or one with mode 0700, restrict sets the mode 0755.
+// its own /dev. Devices 0:0 of a disk that comes from another node stay: overlayfs marks deleted files with them. If
+// the image has no entry for the root directory, or one with mode 0700, restrict sets the mode 0755.
 func (p *present) restrict(ctx context.Context, h *host.Host, dir string) error {
+	argv := []string{"find", dir, "-xdev", "(", "-type", "b", "-o", "-type", "c", ")"}
+	if p.Moved {
+		argv = append(argv, "!", "-exec", "sh", "-c", `test "$(stat -c %t:%T -- "$1")" = 0:0`, "sh", "{}", ";")
+	}
 	_, err := h.Tool(ctx,
-		host.Tool{Argv: []string{"find", dir, "-xdev", "(", "-type", "b", "-o", "-type", "c", ")", "-delete"}, Limit: hour,
-			Package: "findutils",
+		host.Tool{Argv: append(argv, "-delete"), Limit: hour, Package: "findutils",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "removing the device nodes of guest " + p.Name}})
 	if err != nil {
 		return host.Failed(diag.Container, err, "removing the device nodes of "+p.Image,
