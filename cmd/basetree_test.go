@@ -283,7 +283,7 @@ func TestZonesOfACloud(t *testing.T) {
 	r.write("cloud/cloud.yaml", `domain: cloud.example.org
 nodes:
   n1: {region: eu1, address: 192.0.2.1, range4: 10.80.0.0/24, range6: 'fd00:1:0:1::/64'}
-  n2: {region: eu1, address: '2001:db8::2', range4: 10.80.1.0/24, range6: 'fd00:1:0:2::/64'}
+  n2: {region: eu1, address: '2001:db8::2', range4: 10.80.1.0/25, range6: 'fd00:1:0:2::/65'}
 guests:
   web1: {node: n1, address4: 10.80.0.2, address6: 'fd00:1:0:1::2', names: [www.cloud.example.org, www.example.com]}
 `)
