@@ -53,6 +53,7 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 			}
 			r, err := l.deploy()
 			if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), "context deadline exceeded") ||
 				!strings.Contains(diag.HintOf(err), c.hinting) {
 				t.Fatalf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 			}

@@ -151,10 +151,11 @@ func always(s Step) string {
 }
 
 func (l *Lines) failed(s Step) {
-	l.line(red, "FAILED  ", "%s %s (%s in %s)", s.Function, short(s.Name), s.ID, s.SLS)
 	if l.Mode == Terse && !l.Verbose {
+		l.line(red, "FAILED  ", "%s %s (%s in %s): %s", s.Function, short(s.Name), s.ID, s.SLS, short(s.Comment))
 		return
 	}
+	l.line(red, "FAILED  ", "%s %s (%s in %s)", s.Function, short(s.Name), s.ID, s.SLS)
 	l.indented(s.Comment)
 	l.indented(ChangesOf(s.Changes))
 	if s.Hint != "" {

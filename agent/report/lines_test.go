@@ -27,6 +27,7 @@ func printed(l report.Lines) string {
 func TestModesPrintMoreOrLess(t *testing.T) {
 	const changed, failed = "changed  file.managed /etc/one\n", "FAILED   cmd.run false (two in web)\n"
 	const detail = "mode: 0644 -> 0600"
+	const briefly = "FAILED   cmd.run false (two in web): it ended with 1\n"
 	const why, ok = "it ended with 1", "ok       test.nop three\n"
 	for name, c := range map[string]struct {
 		lines  report.Lines
@@ -35,7 +36,7 @@ func TestModesPrintMoreOrLess(t *testing.T) {
 	}{
 		"by default":    {report.Lines{}, []string{changed, failed, why, "hint: look"}, []string{detail, ok}},
 		"mixed":         {report.Lines{Mode: report.Mixed}, []string{changed, failed, why}, []string{detail, ok}},
-		"terse":         {report.Lines{Mode: report.Terse}, []string{changed, failed}, []string{detail, why, ok}},
+		"terse":         {report.Lines{Mode: report.Terse}, []string{changed, briefly}, []string{detail, "hint", ok}},
 		"changes":       {report.Lines{Mode: report.Changes}, []string{detail, failed, why}, []string{ok}},
 		"full":          {report.Lines{Mode: report.Full}, []string{detail, failed, why}, []string{ok}},
 		"state_verbose": {report.Lines{States: true}, []string{changed, failed, ok}, []string{detail}},

@@ -41,7 +41,7 @@ func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
 		if !found {
 			return nil, fmt.Errorf("%s: %w", file, os.ErrNotExist)
 		}
-		return value.NewMap("path", file, "text", string(data)), nil
+		return value.NewMap("path", file, "text", data), nil
 	case "has":
 		return false, nil
 	case "names":

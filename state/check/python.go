@@ -19,16 +19,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// parser reads a list of pairs, of the name of a file and its text, and writes its version and the syntax errors that
-// it found. It compiles the texts and executes nothing of them.
-const parser = `import json, sys, warnings
+// parser reads a list of pairs, of the name of a file and its bytes in base64, and writes its version and the syntax
+// errors that it found. It compiles the files, in the encodings that they declare, and executes nothing of them.
+const parser = `import binascii, json, sys, warnings
 warnings.simplefilter("ignore")
 errors = []
-for file, text in json.loads(sys.stdin.buffer.read().decode("utf-8")):
+for file, data in json.loads(sys.stdin.buffer.read().decode("utf-8")):
     try:
-        compile(text, file, "exec", dont_inherit=True)
+        compile(binascii.a2b_base64(data), file, "exec", dont_inherit=True)
     except SyntaxError as e:
-        errors.append({"file": file, "line": e.lineno or 0, "col": e.offset or 0, "message": str(e.msg)})
+        errors.append({"file": file, "line": e.lineno or 1, "col": max(e.offset or 0, 1), "message": str(e.msg)})
     except (ValueError, RecursionError, MemoryError, OverflowError) as e:
         errors.append({"file": file, "message": str(e)})
 json.dump({"version": "%d.%d.%d" % sys.version_info[:3], "errors": errors}, sys.stdout)
@@ -128,7 +128,11 @@ func (c *compiler) parse(ctx context.Context, h *host.Host) error {
 	if len(c.programs) == 0 {
 		return nil
 	}
-	input, err := json.Marshal(c.programs)
+	var pairs [][2]any
+	for _, p := range c.programs {
+		pairs = append(pairs, [2]any{p[0], []byte(p[1])})
+	}
+	input, err := json.Marshal(pairs)
 	if err != nil {
 		return err
 	}
@@ -152,7 +156,7 @@ func (c *compiler) parse(ctx context.Context, h *host.Host) error {
 		}
 		d := c.static.Add(diag.Pos{File: e.File, Line: e.Line, Col: e.Col}, "Python cannot parse this: %s", e.Message)
 		d.WithHint(diag.Python, fmt.Sprintf("python3 %s is here; hosts use their own, 3.7 or newer", found.Version))
-		d.Excerpt = diag.Excerpt(c.programs[at][1], e.Line, e.Col)
+		d.Excerpt = diag.Excerpt(strings.ToValidUTF8(c.programs[at][1], "\ufffd"), e.Line, e.Col)
 	}
 	return nil
 }

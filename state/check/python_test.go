@@ -24,12 +24,15 @@ func withPython(marker string) map[string]string {
 		"states/objects.sls":           "#!pyobjects\nfrom salt://x.sls import Y\nclass X\n",
 		"states/plain.sls":             "a:\n  test.nop: []\n",
 		"states/files/tool.py":         "print 'a file that a state installs'\n",
+		"states/_utils/latin.py":       "# coding: latin-1\nx = '\xe9'\n",
+		"states/_utils/bytes.py":       "x = '\xe9'\n",
+		"states/_utils/unknown.py":     "# coding: nonsense\n",
 	}
 	program := "open(" + `"` + marker + `"` + ", 'w')\n"
 	for name, text := range maps.Clone(files) {
 		if line, rest, is := strings.Cut(text, "\n"); is && strings.HasPrefix(line, "#!") {
 			files[name] = line + "\n" + program + rest
-		} else if strings.HasSuffix(name, ".py") {
+		} else if strings.HasSuffix(name, ".py") && !strings.HasPrefix(text, "# coding") {
 			files[name] = program + text
 		}
 	}
@@ -53,12 +56,13 @@ func TestPythonIsParsed(t *testing.T) {
 	r := checked(t, "", dir)
 	got := strings.Join(mistakesIn(r, dir), " ")
 	for _, want := range []string{"grains/roles.py:3:", "states/_modules/pack/part.py:2:", "states/_renderers/rows.py:4:",
-		"states/_states/mine.py:3:", "states/objects.sls:4:", "states/run.sls:3:"} {
+		"states/_states/mine.py:3:", "states/_utils/bytes.py:2:", "states/_utils/unknown.py:1:1", "states/objects.sls:4:",
+		"states/run.sls:3:"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not among %s", want, got)
 		}
 	}
-	if n := len(r.Mistakes()); n != 6 {
+	if n := len(r.Mistakes()); n != 8 {
 		t.Errorf("%d mistakes: %s", n, got)
 	}
 	for _, f := range r.Mistakes() {
@@ -80,7 +84,7 @@ func TestPythonIsNotParsedWithoutPython3(t *testing.T) {
 	for _, f := range r.Findings {
 		notes = append(notes, f.Text())
 	}
-	if len(notes) != 1 || !r.Findings[0].Note || !strings.Contains(notes[0], "7 files in Python not checked") {
+	if len(notes) != 1 || !r.Findings[0].Note || !strings.Contains(notes[0], "10 files in Python not checked") {
 		t.Errorf("findings are %q", notes)
 	}
 }

@@ -91,17 +91,23 @@ func (r *Result) Fails() bool { return (r.Outcome == Failed || r.SubFailure() !=
 const KeySubStates = "sub_state_run"
 
 // SubFailure returns the name and the comment of the first sub state that failed, without secrets, or "" for none.
-func (r *Result) SubFailure() string {
-	list, _ := r.More.Value(KeySubStates).(*value.List)
+func (r *Result) SubFailure() string { return r.failureAmong(r.More.Value(KeySubStates)) }
+
+// failureAmong returns the first failure among the results of sub states, and of theirs.
+func (r *Result) failureAmong(results any) string {
+	list, _ := results.(*value.List)
 	if list == nil {
 		return ""
 	}
 	for _, item := range list.Items {
 		sub, _ := item.(*value.Map)
 		low, _ := sub.Value("low").(*value.Map)
-		if low != nil && sub.Value("result") == false {
+		if sub.Value("result") == false {
 			return r.shown(fmt.Sprintf("its sub state %s.%s %s failed: %s", value.Str(low.Value("state")),
 				value.Str(low.Value("fun")), value.Str(low.Value("name")), value.Str(sub.Value("comment"))))
+		}
+		if failure := r.failureAmong(sub.Value(KeySubStates)); failure != "" {
+			return failure
 		}
 	}
 	return ""

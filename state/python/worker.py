@@ -455,7 +455,7 @@ class Line:
             raise RuntimeError("a process that was forked cannot call functions of the agent")
         with self.lock:
             more["ask"] = what
-            self.send(text_of(pack_dict(more, "$items", None)))
+            self.send(limited(None, lambda: text_of(pack_dict(more, "$items", None))))
             while True:
                 m = self.receive()
                 if "do" in m:
@@ -484,13 +484,40 @@ def text_of(message):
     return data
 
 
+def limited(function, make):
+    """What make() gives, which goes through a value. The error of one that is too deep names the function that gave it."""
+    try:
+        return make()
+    except RecursionError:
+        raise placed(ValueError("the value refers to itself or is nested too deeply"), function) from None
+
+
+def placed(e, function):
+    """An exception that none of the lines of a function raised, with the function as its place."""
+    for _ in range(10):
+        function = getattr(function, "__wrapped__", None) or getattr(function, "func", None) or function
+    code = getattr(function, "__code__", None)
+    if isinstance(code, types.CodeType) and not code.co_filename.startswith("<"):
+        e._agent_place = "%s:%d, in %s" % (code.co_filename, code.co_firstlineno, code.co_name)
+    return e
+
+
+class By:
+    """A value, and the function of a module that gave it."""
+
+    def __init__(self, function, value):
+        self.function, self.value = function, value
+
+
 def serve(m):
     """Does what a question says, and gives the message of its answer."""
     try:
         WORLD.learn(m.get("world", {}))
         if m["do"] in ("state", "render", "program") and not m.get("pillar"):
             WORLD.opts["state_top"] = "salt://top.sls"  # a state run of Salt writes it so
-        return text_of({"done": pack(DO[m["do"]](m))})
+        answer = DO[m["do"]](m)
+        function, v = (answer.function, answer.value) if isinstance(answer, By) else (None, answer)
+        return limited(function, lambda: text_of({"done": pack(v)}))
     except BaseException as e:
         stay()
         return text_of({"raised": describe(e)})
@@ -511,16 +538,18 @@ def describe(e):
     frames = [s for s in traceback.extract_tb(tb) if s.filename != NAME and not s.filename.startswith("<frozen ")]
     lines = []
     if isinstance(e, SyntaxError):
-        lines.append('  File "%s", line %s' % (e.filename, e.lineno))
+        lines.append('  File "%s", line %s' % (e.filename, e.lineno or 1))
     for s in frames[-4:]:
         lines.append('  File "%s", line %d, in %s' % (s.filename, s.lineno or 0, s.name))
         if s.line:
             lines.append("    " + s.line)
     if isinstance(e, SyntaxError):
         message = e.msg
-    place = "%s:%d, in %s" % (frames[-1].filename, frames[-1].lineno or 0, frames[-1].name) if frames else ""
-    if isinstance(e, SyntaxError) and e.filename:
-        place = "%s:%s:%s" % (e.filename, e.lineno or 0, e.offset or 0)
+    place = getattr(e, "_agent_place", "")
+    if frames:
+        place = "%s:%d, in %s" % (frames[-1].filename, frames[-1].lineno or 0, frames[-1].name)
+    if isinstance(e, SyntaxError) and e.filename:  # an encoding that is unknown has neither a line nor a column
+        place = "%s:%d:%d" % (e.filename, e.lineno or 1, max(e.offset or 0, 1))
     return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines), "place": place, "before": before(e)}
 
 
@@ -679,6 +708,11 @@ class Loaded:
         self.name, self.names, self.module, self.why, self.functions = name, (), None, None, {}
         self.place = ""  # where the exception was raised that kept it from being loaded
 
+    def reason(self):
+        """Why it was not loaded, and behind the first line the place of the exception."""
+        first, line, rest = (self.why or "").partition("\n")
+        return first + (" (%s)" % self.place if self.place else "") + line + rest
+
 
 class Loader:
     def __init__(self, kind):
@@ -720,11 +754,11 @@ class Loader:
         try:
             module = self.plain(name)
         except ImportError as e:
-            one.why, one.place = str(e), describe(e)["place"]
+            one.why, one.place = str(e), describe(e)["place"] or ("" if name in self.broken else self.files[name])
             return one
         except (Exception, SystemExit) as e:
             d = describe(e)
-            one.place = d["place"]
+            one.place = d["place"] or self.files[name]
             one.why = "%s: %s%s" % (d["class"], d["message"], "".join("\n" + line for line in d["trace"]))
             return one
         pack_module(module, self.kind)
@@ -737,8 +771,9 @@ class Loader:
                 except TypeError as e:
                     LINE.ask("log", level="error", message="%s.__init__: %s" % (name, e))
             shown = self.virtual(module, name, one)
-        except Exception:
-            one.why, shown = "__init__ failed", None
+        except Exception as e:
+            one.place = describe(e)["place"]
+            one.why, shown = "__init__ failed: %s: %s" % (type(e).__name__, e), None
         finally:
             LINE.tell(loaded=True)
         if shown is None:
@@ -771,6 +806,7 @@ class Loader:
         except Exception as e:
             answer, reason = None, ("Exception raised when processing __virtual__ function for %s. Module will not be "
                                     "loaded: %s" % (module.__name__, e))
+            one.place = describe(e)["place"]
         if answer is NotImplemented:
             return shown or "NotImplemented"
         if not answer:
@@ -813,7 +849,7 @@ class Loader:
         module = full.partition(".")[0]
         one = self.loaded.get(module)
         if one is not None and one.module is None:
-            return "'%s' __virtual__ returned False%s" % (module, ": " + one.why if one.why else "")
+            return "'%s' __virtual__ returned False%s" % (module, ": " + one.reason() if one.why else "")
         return "'%s' is not available." % full
 
     def names(self):
@@ -1038,11 +1074,12 @@ def loaded(kind, name):
 
 
 def do_call(m):
-    answer = loaded(m["kind"], m["name"])(*m["args"], **m["kwargs"])
+    function = loaded(m["kind"], m["name"])
+    answer = function(*m["args"], **m["kwargs"])
     code = WORLD.context.pop("retcode", None)
     if type(code) is int and m["kind"] == "modules":
         LINE.ask("retcode", code=code)
-    return answer
+    return By(function, answer)
 
 
 def do_list(m):
@@ -1072,8 +1109,7 @@ def do_why(m):
     loader = LOADERS[m["kind"]]
     module = m["name"].partition(".")[0]
     list(loader.of(module))
-    one = loader.loaded.get(module)
-    return [loader.why(m["name"]), one.place if one is not None and one.module is None else ""]
+    return loader.why(m["name"])
 
 
 def default_of(default):
@@ -1166,7 +1202,11 @@ def do_state(m):
     missing = [p for p, kind in takes if kind == "required" and p not in arguments]
     if missing:
         raise TypeError("%s lacks its argument %s" % (m["name"], ", ".join(missing)))
-    return checked(function(**arguments))
+    answer = function(**arguments)
+    try:
+        return By(function, checked(answer))
+    except (TypeError, ValueError) as e:
+        raise placed(e, function)
 
 
 INITED = set()
@@ -1216,7 +1256,36 @@ def checked(answer):
     answer["comment"] = str(answer["comment"])
     if answer["result"] is not None:
         answer["result"] = bool(answer["result"])
+    if "sub_state_run" in answer:
+        answer["sub_state_run"] = checked_parts(answer["sub_state_run"])
     return answer
+
+
+def checked_parts(parts, depth=0):
+    """The results of the sub states that a state function ran, and of theirs."""
+    if not isinstance(parts, (list, tuple)):
+        raise TypeError("`sub_state_run` in the answer of the state function is not a list, but %s" % type(parts).__name__)
+    if depth > 50:
+        raise ValueError("`sub_state_run` in the answer of the state function refers to itself or is nested too deeply")
+    every = []
+    for part in parts:
+        problem = None
+        if not isinstance(part, dict):
+            problem = "is not a mapping, but %s" % type(part).__name__
+        elif not isinstance(part.get("low"), dict):
+            problem = "has no mapping `low`"
+        elif "result" not in part:
+            problem = "lacks result"
+        if problem:
+            said = str(part.get("comment") or "") if isinstance(part, dict) else ""
+            raise TypeError("a sub state in `sub_state_run` %s%s" % (problem, "; its comment: " + said if said else ""))
+        part = dict(part)
+        if part["result"] is not None:
+            part["result"] = bool(part["result"])
+        if "sub_state_run" in part:
+            part["sub_state_run"] = checked_parts(part["sub_state_run"], depth + 1)
+        every.append(part)
+    return every
 
 
 def do_watches(m):
@@ -1234,7 +1303,7 @@ def do_grains(m):
         every[name] = {"grains": grains, "problems": problems}
         if one.module is None:
             if one.why:
-                problems.append("'%s' __virtual__ returned False: %s" % (name, one.why))
+                problems.append(loader.why(name))
             continue
         for function in sorted(one.functions):
             f = one.functions[function]
@@ -1243,15 +1312,15 @@ def do_grains(m):
                 if any(p == "grains" for p, _ in signature(f)):
                     arguments["grains"] = found
                 answer = f(**arguments)
+                answer = limited(f, lambda: decoded(answer)) if isinstance(answer, dict) else {}
             except (Exception, SystemExit) as e:
                 d = describe(e)
                 text = "%s: %s" % (d["class"], d["message"]) if d["message"] else d["class"]
+                text += " (%s)" % d["place"] if d["place"] and not d["trace"] else ""
                 problems.append("\n".join(["%s.%s: %s" % (name, function, text)] + d["trace"]))
                 continue
-            if isinstance(answer, dict):
-                answer = decoded(answer)
-                grains.update(answer)
-                found.update(answer)
+            grains.update(answer)
+            found.update(answer)
     return every
 
 
@@ -1275,10 +1344,8 @@ def do_pillar(m):
     first = "minion_id" in [p for p, _ in signature(function)[:1]] or len(signature(function)) > 1
     head = (minion, pillar) if first else (pillar,)
     if isinstance(argument, dict):
-        return function(*head, **argument)
-    if isinstance(argument, list):
-        return function(*(head + tuple(argument)))
-    return function(*(head + (argument,)))
+        return By(function, function(*head, **argument))
+    return By(function, function(*(head + (tuple(argument) if isinstance(argument, list) else (argument,)))))
 
 
 def do_render(m):
@@ -1309,7 +1376,7 @@ def do_render(m):
     places = sum(kind != "keywords" for _, kind in takes)
     given = (data, m["env"], m["sls"])[:3 if any(kind == "rest" for _, kind in takes) else places]
     answer = function(*given, **more)
-    return answer.read() if hasattr(answer, "read") else answer
+    return By(function, answer.read() if hasattr(answer, "read") else answer)
 
 
 OUR_RENDERERS = {"mako", "pydsl", "pyobjects", "wempy"}
@@ -1351,11 +1418,12 @@ def do_program(m):
         module.__dict__.setdefault(name, v)
     if not m["sls"]:
         module.__dict__.update({"context": m["vars"], "env": m["env"]})
-    exec(compile(text, m["path"], "exec", dont_inherit=True), module.__dict__)
+    source = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text  # it may declare its encoding
+    exec(compile(source, m["path"], "exec", dont_inherit=True), module.__dict__)
     listen_to_logs()
     if not callable(module.__dict__.get("run")):
         raise TypeError("%s has no function run" % m["path"])
-    return module.run()
+    return By(module.run, module.run())
 
 
 DO = {"call": do_call, "list": do_list, "state": do_state, "watches": do_watches, "grains": do_grains, "why": do_why,

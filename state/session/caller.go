@@ -190,11 +190,17 @@ func results(all *exec.Results) Answer {
 	return a
 }
 
-// subStates adds the results that a state of the tree returned in sub_state_run to those of a run, in Salt's form. It
+// subStates moves the results that a state of the tree returned in sub_state_run to those of a run, in Salt's form. It
 // reports whether one of them failed.
 func subStates(all, parent *value.Map) (failed bool) {
-	list, _ := parent.Value(exec.KeySubStates).(*value.List)
+	below := parent.Value(exec.KeySubStates)
 	parent.Delete(exec.KeySubStates)
+	return addSubStates(all, parent, below)
+}
+
+// addSubStates adds the results of sub states, and of theirs.
+func addSubStates(all, parent *value.Map, below any) (failed bool) {
+	list, _ := below.(*value.List)
 	if list == nil {
 		return false
 	}
@@ -206,7 +212,7 @@ func subStates(all, parent *value.Map) (failed bool) {
 		}
 		one := subState(sub, parent)
 		all.Set(tagOf(low), one)
-		failed = failed || one.Value("result") == false
+		failed = addSubStates(all, parent, sub.Value(exec.KeySubStates)) || one.Value("result") == false || failed
 	}
 	return failed
 }

@@ -71,14 +71,14 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 	if err != nil {
 		return nil, err
 	}
-	if !value.Truth(v) {
+	if v == nil && !own { // such as the output of a command that prints nothing
 		return value.NewMap(), nil
 	}
 	if data, ok := v.(*value.Map); ok {
 		return data, nil
 	}
 	err = diag.External.Hint(fmt.Errorf("it returned a %s, and a mapping was expected", value.TypeName(v)),
-		"change it to return a mapping of names to values")
+		"change it to return a mapping of names to values, which is empty if there are none for this host")
 	if own {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 	return nil, fmt.Errorf("a module sent the unknown request %s", value.Repr(q.Value("ask")))
 }
 
-// source returns the text of a module. A file that another user can change is refused.
+// source returns the bytes of a module, whose encoding Python detects. A file that another user can change is refused.
 func (o *ownModules) source(kind, name string) (any, error) {
 	name, part, isPart := strings.Cut(name, "/")
 	file, ok := o.found[kind][name]
@@ -99,7 +99,7 @@ func (o *ownModules) source(kind, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value.NewMap("path", file, "text", strings.ToValidUTF8(string(data), "\ufffd")).Plain(), nil
+	return value.NewMap("path", file, "text", data).Plain(), nil
 }
 
 // partOf returns the file that a dotted import from a package refers to, or "" if there is none. part has slashes

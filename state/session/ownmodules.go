@@ -297,7 +297,7 @@ func (o *ownModules) why(kind, name string) error {
 	if err != nil {
 		return err
 	}
-	broken := whyText(v)
+	broken := python.Failure(value.Str(v))
 	var names []string
 	for fun := range o.module(kind, module) {
 		names = append(names, module+"."+fun)
@@ -307,24 +307,6 @@ func (o *ownModules) why(kind, name string) error {
 	}
 	return diag.Python.Hint(broken, "see the tree's directory %s; docs/python.md says what modules "+
 		"there are for", kinds()[kind])
-}
-
-// whyText returns the reason why a function does not exist: the text of the worker, and behind its first line where the
-// exception was raised that kept the module from being loaded.
-func whyText(v any) error {
-	list, is := v.(*value.List)
-	if !is || list.Len() != 2 {
-		return python.Failure(value.Str(v))
-	}
-	text, place := value.Str(list.Items[0]), value.Str(list.Items[1])
-	if place == "" {
-		return python.Failure(text)
-	}
-	first, rest, more := strings.Cut(text, "\n")
-	if more {
-		rest = "\n" + rest
-	}
-	return python.Failure(fmt.Sprintf("%s (%s)%s", first, place, rest))
 }
 
 // call calls a function of the tree.

@@ -223,7 +223,8 @@ func TestInvalidResultsOfTreeStates(t *testing.T) {
 		test bool
 		want string
 	}{
-		{"mine.partial", false, "False TypeError: the answer of the state function has no mapping `changes`"},
+		{"mine.partial", false, "False TypeError: the answer of the state function has no mapping `changes` (" +
+			dir + "/states/_states/mine.py:22, in partial)"},
 		{"mine.fails", false, "False one\ntwo"},
 		{"bare.acts", true, "None bare.acts ignores test mode, so a dry run does not call it"},
 	} {
@@ -290,6 +291,7 @@ func TestPillarModulesOfTheTree(t *testing.T) {
 	files := map[string]string{
 		"states/_pillar/cmdb.py": "def ext_pillar(minion_id, pillar, url, extra=None):\n" +
 			"    if url == 'down':\n        raise IOError('no route')\n    if url == 'list':\n        return [1]\n" +
+			"    if url == 'none':\n        return None\n" +
 			"    return {'cmdb': [minion_id, url, extra, pillar.get('key')], 'key': 'external', 'mine': 'external'}\n",
 		"pillar/top.sls": "base:\n  '*':\n    - p\n",
 		"pillar/p.sls":   "key: file\nsaw: {{ pillar.get('cmdb') is not none }}\n",
@@ -307,6 +309,11 @@ func TestPillarModulesOfTheTree(t *testing.T) {
 		{"json", source("cmd_json", `echo '{"key": 3}'`), false, "None 3", ""},
 		{"fails", source("cmdb", "down"), false, "", "ext_pillar cmdb: OSError: no route"},
 		{"no mapping", source("cmdb", "list"), false, "", "it returned a list"},
+		{"nothing", source("cmdb", "none"), false, "", "ext_pillar cmdb: it returned a NoneType"},
+		{"no output", source("cmd_yaml", "true"), false, "None file", ""},
+		{"no cfg", source("stack", "/none/stack.cfg"), false, "", "ext_pillar stack: there is no file /none/stack.cfg"},
+		{"no root_dir", source("file_tree", "/none/ft"), false, "", "there is no directory /none/ft"},
+		{"no relative root_dir", source("file_tree", "ft"), false, "", "there is no directory ft"},
 		{"a command that fails", source("cmd_yaml", "exit 3"), false, "", "ended with 3"},
 		{"unknown", source("mongo", "x"), false, "", "there is no such source of pillar data"},
 		{"malformed", value.NewMap("cmdb", "u"), false, "", "a list was expected"},

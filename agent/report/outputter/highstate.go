@@ -140,7 +140,7 @@ func (r result) short(mode string) bool {
 	return false
 }
 
-// terse formats a result in one line.
+// terse formats a result in one line. Further lines have the comment of a failure, and warnings.
 func (p paint) terse(r result) string {
 	word := "Clean"
 	switch {
@@ -156,6 +156,9 @@ func (p paint) terse(r result) string {
 		line += fmt.Sprintf(" - Started: %s - Duration: %s ms", value.Str(start), value.Str(r.body.Value("duration")))
 	}
 	text := "  " + p.color(r.color(), line) + "\n"
+	if comment := value.Str(r.body.Value("comment")); r.failed() && comment != "" {
+		text += "    " + p.color(red, "Comment: "+below(comment)) + "\n"
+	}
 	for _, w := range r.warnings {
 		text += "    " + p.color(red, "Warnings: "+below(value.Str(w))) + "\n"
 	}

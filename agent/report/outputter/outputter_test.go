@@ -205,6 +205,16 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// TestTerseOutputHasTheReasonOfAFailure searches terse output for the comment of the state that failed, and no other.
+func TestTerseOutputHasTheReasonOfAFailure(t *testing.T) {
+	got := text(t, run(), outputter.Options{Format: "highstate", Mode: "terse"})
+	_, after, _ := strings.Cut(got, "Result: Failed")
+	_, after, _ = strings.Cut(after, "\n")
+	if !strings.HasPrefix(after, "    Comment: ") || strings.Count(got, "Comment: ") != 1 {
+		t.Errorf("terse output is\n%s", got)
+	}
+}
+
 func TestBriefOmitsUnchangedStates(t *testing.T) {
 	got := text(t, run(), outputter.Options{Format: "highstate", Brief: true})
 	if strings.Contains(got, "ID: ok") || !strings.Contains(got, "ID: bad") ||

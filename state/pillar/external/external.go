@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -103,11 +104,24 @@ func (w World) Data(ctx context.Context, s Source) (any, error) {
 	if err == nil {
 		return data, nil
 	}
-	if over := ctx.Err(); over != nil && !errors.Is(err, over) { // a command or request was cancelled
-		err = fmt.Errorf("%w: %w", err, over)
+	if over := ctx.Err(); over != nil { // a command or request was cancelled
+		err = &stopped{err, over}
 	}
 	return nil, &Failed{Source: s.Name, Err: err}
 }
+
+// stopped is the error of a source whose context ended. Its text ends with that of the context's error, which it has
+// once.
+type stopped struct{ err, over error }
+
+func (s *stopped) Error() string {
+	over := s.over.Error()
+	during := strings.TrimSuffix(strings.TrimSuffix(s.err.Error(), over), ": ")
+	return strings.TrimPrefix(during+": "+over, ": ")
+}
+
+// Unwrap returns the error of the source and that of the context.
+func (s *stopped) Unwrap() []error { return []error{s.err, s.over} }
 
 func (w World) data(ctx context.Context, s Source) (any, error) {
 	switch s.Name {

@@ -46,8 +46,16 @@ func (w World) fileTree(argument any) (any, error) {
 	}
 	t := treeReader{files: w.Files, followLinks: value.Truth(p.Value("follow_dir_links")),
 		keepNewline: p.Value("keep_newline")}
-	all := value.NewMap()
+	all, missing := value.NewMap(), true
 	for _, dir := range dirs {
+		there, err := isDir(t.files, dir)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			continue
+		}
+		missing = false
 		more, err := w.treeBelow(t, dir)
 		if err != nil {
 			return nil, err
@@ -55,6 +63,10 @@ func (w World) fileTree(argument any) (any, error) {
 		if all, err = value.Merge(all, more, value.Recurse, false); err != nil {
 			return nil, err
 		}
+	}
+	if missing {
+		return nil, diag.External.Hint(fmt.Errorf("there is no directory %s", dir),
+			"create it, or correct root_dir; a relative one is below the pillar roots")
 	}
 	return all, nil
 }

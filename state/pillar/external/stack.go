@@ -29,7 +29,8 @@ func (w World) stack(ctx context.Context, argument any) (any, error) {
 			return nil, err
 		}
 		if !found {
-			continue
+			return nil, diag.External.Hint(fmt.Errorf("there is no file %s", file),
+				"create it, or take it out of the argument of the source `stack`")
 		}
 		if all, err = w.stackFile(ctx, file, text, all); err != nil {
 			return nil, err
