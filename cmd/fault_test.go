@@ -4,7 +4,6 @@ package cmd_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
