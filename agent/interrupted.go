@@ -18,8 +18,8 @@ import (
 const maxAttempts = 3
 
 // settleInterrupted decides about a deploy that an earlier run left unfinished. It finishes one that was being rolled
-// back, gives up one that was interrupted too often, and rolls back one of another pair on a host that is held. This run
-// resumes any other. A pillar that another user could have changed ends the run before that.
+// back, gives up one that was interrupted too often, and rolls back one of another pair on a host that is held. This
+// run resumes any other. A pillar that another user could have changed ends the run before that.
 func (r *run) settleInterrupted(ctx context.Context) error {
 	if err := r.CheckPillar(r.identity.Service); err != nil {
 		return err

@@ -48,7 +48,8 @@ func (l *loading) done() {
 	}
 }
 
-// late reports whether a file took too long, so that interrupt kills the process, even if the file was loaded meanwhile.
+// late reports whether a file took too long, so that interrupt kills the process, even if the file was loaded
+// meanwhile.
 func (l *loading) late() bool { return l.overdue.Load() }
 
 // forget drops the files of a process that has ended.
