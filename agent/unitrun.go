@@ -36,7 +36,7 @@ func askUnitRun(ctx context.Context) unitRun {
 
 // parseUnitRun reads the properties of the unit. Versions of systemd before 232 have no InvocationID.
 func parseUnitRun(says map[string]string) unitRun {
-	const exited = "1" // CLD_EXITED
+	const exited = "1"                                    // CLD_EXITED
 	checked := says["ConditionTimestampMonotonic"] != "0" // else the unit was never started
 	u := unitRun{result: says["Result"], exited: says["ExecMainCode"] == exited,
 		skipped: says["ConditionResult"] == "no" && checked || says["Result"] == "exec-condition"}

@@ -76,10 +76,13 @@ func readEnvironment(path string) (string, error) {
 		return "", exposed(path, mode)
 	}
 	data, err := walk.ReadGiven(path)
-	if err == nil && mode&0o077 != 0 {
-		err = exposed(path, mode)
+	switch {
+	case err != nil:
+		return "", err
+	case mode&0o077 != 0:
+		return string(data), exposed(path, mode)
 	}
-	return string(data), err
+	return string(data), nil
 }
 
 func exposed(path string, mode fs.FileMode) error {

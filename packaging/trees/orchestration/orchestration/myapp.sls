@@ -53,7 +53,8 @@ Ensure {{ cluster }} iam role exists:
               Effect: Allow
               Resource:
                 - '{{ store }}/metadata/*'
-                - '{{ store }}/deploy/*'
+                - '{{ store }}/deploy/base/*'
+                - '{{ store }}/deploy/{{ service }}/*'
                 - '{{ store }}/hosts/{{ cluster }}-*'
                 - '{{ store }}/rollouts/{{ service }}/*'
                 - '{{ store }}/rollouts/base/*'
