@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
@@ -75,14 +76,13 @@ func (r *run) beforeProgram(what, name string, pair ledger.Pair) (ended func(), 
 func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 	service, base := r.PairDirs(pair)
 	project := r.LayoutOf(pair.Own().Project)
-	env := []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
-		"CORPUS_STAGE=" + stage, "CORPUS_RUN=" + r.id,
-		"CORPUS_SERVICE=" + r.identity.Service, "CORPUS_INSTANCE=" + r.identity.Instance,
-		"CORPUS_REGION=" + r.identity.Region, "CORPUS_NODE=" + r.identity.Node,
-		"CORPUS_VERSION=" + pair.Service.Version, "CORPUS_RELEASE=" + service, "CORPUS_BASE_RELEASE=" + base,
-		"CORPUS_DATA=" + r.Layout.Inside(project.Data()),
-	}
+	env := process.Clean(
+		"CORPUS_STAGE="+stage, "CORPUS_RUN="+r.id,
+		"CORPUS_SERVICE="+r.identity.Service, "CORPUS_INSTANCE="+r.identity.Instance,
+		"CORPUS_REGION="+r.identity.Region, "CORPUS_NODE="+r.identity.Node,
+		"CORPUS_VERSION="+pair.Service.Version, "CORPUS_RELEASE="+service, "CORPUS_BASE_RELEASE="+base,
+		"CORPUS_DATA="+r.Layout.Inside(project.Data()),
+	)
 	if r.left != nil {
 		env = append(env, "CORPUS_PREVIOUS_VERSION="+r.left.Service.Version)
 	} else if good := r.ledger.Good; good != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -20,12 +21,11 @@ const programTimeout = time.Minute
 
 // environment returns the environment variables of such a program.
 func environment(n Notice) []string {
-	return []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
-		"CORPUS_STAGE=notify", "CORPUS_RUN=" + n.Run, "CORPUS_EVENT=" + string(n.Event),
-		"CORPUS_OUTCOME=" + string(n.Outcome),
-		"CORPUS_SERVICE=" + n.Service, "CORPUS_INSTANCE=" + n.Instance,
-	}
+	return process.Clean(
+		"CORPUS_STAGE=notify", "CORPUS_RUN="+n.Run, "CORPUS_EVENT="+string(n.Event),
+		"CORPUS_OUTCOME="+string(n.Outcome),
+		"CORPUS_SERVICE="+n.Service, "CORPUS_INSTANCE="+n.Instance,
+	)
 }
 
 // Command is a Sender that runs a program and writes the notice as JSON to its standard input.

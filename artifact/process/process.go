@@ -18,6 +18,13 @@ import (
 // the agent starts with its own environment gets this one.
 func Environ() []string { return Inherited(os.Environ()) }
 
+// Clean returns the environment of a program that gets nothing of that of the agent, such as a hook, with more
+// variables.
+func Clean(more ...string) []string {
+	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8"},
+		more...)
+}
+
 // Inherited returns the variables of env that a child process may have: all except credentials of stores, signing keys,
 // and variables that systemd sets for the agent's own unit. It does not change env.
 func Inherited(env []string) []string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -105,7 +106,7 @@ func (e events) pass(ctx context.Context, tag string, data any) (any, error) {
 		return nil, fmt.Errorf("the data of %s: %w", tag, err)
 	}
 	out, err := e.Host.Commands.Run(ctx, host.Command{Argv: argv, Stdin: string(line) + "\n", Limit: programTime,
-		Env: environment(tag), Paths: argv[:1]})
+		Env: process.Clean("CORPUS_EVENT_TAG=" + strings.ReplaceAll(tag, "\x00", "")), Paths: argv[:1]})
 	switch {
 	case err != nil:
 		return nil, err
@@ -116,9 +117,4 @@ func (e events) pass(ctx context.Context, tag string, data any) (any, error) {
 			function.LastLine(strings.TrimSpace(out.Stderr)))
 	}
 	return true, nil
-}
-
-func environment(tag string) []string {
-	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C.UTF-8",
-		"CORPUS_EVENT_TAG=" + strings.ReplaceAll(tag, "\x00", "")}
 }
