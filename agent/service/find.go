@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -82,9 +81,9 @@ func named(p Project, loaded []string) []Member {
 func started(ctx context.Context, s System, p Project, loaded []string) ([]Member, error) {
 	var members []Member
 	t := treesOf(p)
-	all, err := s.Services(ctx, loaded)
+	all, err := describeAll(ctx, s, loaded)
 	if err != nil {
-		return nil, fmt.Errorf("looking at the host's units: %w", err)
+		return nil, err
 	}
 	for i, d := range all {
 		if !uses(s, d, p, t) {

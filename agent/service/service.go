@@ -207,6 +207,15 @@ func FullName(name string) string {
 	return name + ".service"
 }
 
+// describeAll returns the descriptions of units of Loaded, in their order.
+func describeAll(ctx context.Context, s System, names []string) ([]units.Service, error) {
+	all, err := s.Services(ctx, names)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the host's units: %w", err)
+	}
+	return all, nil
+}
+
 // describe returns the description of a unit.
 func describe(ctx context.Context, s System, name string) (units.Service, error) {
 	d, err := s.Service(ctx, name)

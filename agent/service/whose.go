@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -109,9 +108,9 @@ func Disregard(ctx context.Context, s System, projects []Project, members []Memb
 		known[m.Unit] = true
 	}
 	loaded = slices.DeleteFunc(loaded, func(unit string) bool { return known[unit] || ofSession(unit) })
-	described, err := s.Services(ctx, loaded)
+	described, err := describeAll(ctx, s, loaded)
 	if err != nil {
-		return nil, fmt.Errorf("looking at the host's units: %w", err)
+		return nil, err
 	}
 	var all []Disregarded
 	for i, unit := range loaded {

@@ -100,8 +100,7 @@ func (c *Cloud) mayMove(name, node string, way Way) error {
 	case g.Node == node:
 		return diag.Cloud.Hint(fmt.Errorf("guest %s is on node %s", name, node), "corpus guest info %s shows it", name)
 	case g.From != "":
-		return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", name, g.From, g.Node),
-			"finish that first: corpus guest move %s %s", name, g.Node)
+		return g.moving(name)
 	case from.Region != to.Region:
 		return diag.Cloud.Hint(
 			fmt.Errorf("node %s is in the region %s, and guest %s in %s", node, to.Region, name, from.Region),
@@ -110,6 +109,12 @@ func (c *Cloud) mayMove(name, node string, way Way) error {
 		return diag.Cloud.Hint(fmt.Errorf("node %s has no free slot", node), "corpus node ls lists the free slots")
 	}
 	return g.mayTake(name, node, way)
+}
+
+// moving returns the error for a guest whose move has not ended.
+func (g Guest) moving(name string) error {
+	return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", name, g.From, g.Node),
+		"finish that first: corpus guest move %s %s", name, g.Node)
 }
 
 // mayTake returns an error if a guest cannot get its disk on a node in this way.
@@ -152,8 +157,7 @@ func (c *Cloud) Drop(name, node string) error {
 		return diag.Cloud.Hint(fmt.Errorf("node %s has no earlier disk of guest %s", node, name),
 			"corpus guest info %s lists the earlier disks", name)
 	case g.From != "":
-		return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", name, g.From, g.Node),
-			"finish that first: corpus guest move %s %s", name, g.Node)
+		return g.moving(name)
 	}
 	for _, disk := range disks {
 		c.Deleted[disk] = Deleted{Guest: name, Node: node}
