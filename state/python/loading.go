@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host/dialog"
@@ -70,18 +71,39 @@ func (w *Worker) file() string {
 	return value.Str(files.Value(last.name))
 }
 
+// showTime is the maximum time that an overdue worker gets to print its traceback. showStep is the interval in which
+// its output is read.
+const (
+	showTime = 2 * time.Second
+	showStep = 20 * time.Millisecond
+)
+
+// traceStart is a part of the line with which Python's faulthandler begins the traceback of a thread.
+const traceStart = "(most recent call first)"
+
+// interrupt ends an overdue worker. SIGUSR1 makes it print its traceback, which is complete once two successive
+// readings of the output are equal.
+func interrupt(talk *dialog.Dialog) {
+	_ = talk.Signal(syscall.SIGUSR1) // it may have ended
+	last := ""
+	for range showTime / showStep {
+		time.Sleep(showStep)
+		printed := talk.Printed()
+		if printed == last && strings.Contains(printed, traceStart) {
+			break
+		}
+		last = printed
+	}
+	talk.Kill()
+}
+
 // unloaded is the error of a file that is not loaded any more.
 type unloaded struct{ text string }
 
 func (u *unloaded) Error() string { return u.text }
 
-// unload records why the file that the process was loading is not loaded any more, and returns that as an error. If the
-// process has loaded it meanwhile, no file is at fault.
-func (w *Worker) unload(subject, why string) error {
-	if len(w.stack) == 0 {
-		w.forget()
-		return fmt.Errorf("%s: loading a file before it: %s", subject, why)
-	}
+// unload records why the file that the process was loading is not loaded any more, and returns that as an error.
+func (w *Worker) unload(why string) error {
 	last := w.stack[len(w.stack)-1]
 	names, ok := w.broken.Value(last.kind).(*value.Map)
 	if !ok {

@@ -179,32 +179,6 @@ func (w *Worker) once(ctx context.Context, depth int, question *value.Map) (any,
 	return nil, w.lost(ctx, talk, question, err)
 }
 
-// showTime is the maximum time that an overdue worker gets to print its traceback. showStep is the interval in which
-// its output is read.
-const (
-	showTime = 2 * time.Second
-	showStep = 20 * time.Millisecond
-)
-
-// traceStart is a part of the line with which Python's faulthandler begins the traceback of a thread.
-const traceStart = "(most recent call first)"
-
-// interrupt ends an overdue worker. SIGUSR1 makes it print its traceback, which is complete once two successive
-// readings of the output are equal.
-func interrupt(talk *dialog.Dialog) {
-	_ = talk.Signal(syscall.SIGUSR1) // it may have ended
-	last := ""
-	for range showTime / showStep {
-		time.Sleep(showStep)
-		printed := talk.Printed()
-		if printed == last && strings.Contains(printed, traceStart) {
-			break
-		}
-		last = printed
-	}
-	talk.Kill()
-}
-
 // lost returns the error for a worker that did not answer, and kills the worker unless the question was never sent.
 func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.Map, err error) error {
 	var sized *tooLarge
@@ -229,13 +203,18 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 	}
 	if w.late() {
 		talk.Kill()
-		return w.unload(subject, fmt.Sprintf("loading it took more than %s%s", w.most, lastLines(talk.Printed())))
+		if file == "" { // it was loaded meanwhile, so no file is at fault
+			w.forget()
+			return fmt.Errorf("%s: loading a file before it: loading it took more than %s%s", subject, w.most,
+				lastLines(talk.Printed()))
+		}
+		return w.unload(fmt.Sprintf("loading it took more than %s%s", w.most, lastLines(talk.Printed())))
 	}
 	if hungUp(err) {
 		err = ended(endedInCall, talk.Ending(), talk.Printed())
 		talk.Kill()
 		if _, killed := errors.AsType[*Killed](err); file != "" && !killed {
-			return w.unload(subject, "python3 ended while it was loaded"+strings.TrimPrefix(err.Error(), endedInCall))
+			return w.unload("python3 ended while it was loaded" + strings.TrimPrefix(err.Error(), endedInCall))
 		}
 		return fmt.Errorf("%s: %w", subject, err)
 	}
