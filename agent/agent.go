@@ -58,7 +58,10 @@ type Agent struct {
 }
 
 // New returns the agent of a host.
-func New(s site.Site) *Agent { return &Agent{Host: inspect.Host{Records: records.Records{Site: s}}} }
+func New(s site.Site) *Agent {
+	s.Seen = &site.SeenUnits{}
+	return &Agent{Host: inspect.Host{Records: records.Records{Site: s}}}
+}
 
 // Given holds what the command line says about the host and the run.
 type Given struct {

@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hook"
@@ -59,10 +60,34 @@ func (s *Site) System() (service.System, error) {
 	if s.Units != nil {
 		return s.Units, nil
 	}
+	return s.Seen.of(s)
+}
+
+// SeenUnits keeps the host whose units an agent looks at, since it remembers what systemd said about them.
+type SeenUnits struct {
+	mu     sync.Mutex
+	host   *host.Host
+	own    *host.OwnUnit // the host was opened with this and the two below
+	root   string
+	chroot bool
+}
+
+// of returns the service manager of a site: that of the call before, unless the site is another.
+func (u *SeenUnits) of(s *Site) (service.System, error) {
+	if u == nil {
+		u = &SeenUnits{}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.host != nil && u.own == s.OwnUnit && u.root == s.Layout.Root && u.chroot == s.Chroot {
+		units.Forget(u.host)
+		return service.Of(u.host), nil
+	}
 	h, err := s.StateHost()
 	if err != nil {
 		return nil, err
 	}
+	u.host, u.own, u.root, u.chroot = h, s.OwnUnit, s.Layout.Root, s.Chroot
 	return service.Of(h), nil
 }
 

@@ -59,6 +59,8 @@ type Site struct {
 	Lists *fetch.Lists
 	// Failures has the output of programs that failed in this run; nil if none has.
 	Failures *FailedOutput
+	// Seen keeps the service manager for further calls of System; if nil, each call opens another.
+	Seen *SeenUnits
 	// OwnUnit records the actions on the agent's unit that states ask for during a run; nil outside of a run.
 	OwnUnit *host.OwnUnit
 	// ConfigRefused is the error of CheckConfiguration, for a command that only reads: its settings are the defaults.

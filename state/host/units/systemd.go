@@ -35,6 +35,9 @@ type systemd struct {
 	conn   *dbus.Conn                 // for queries; closed when the host is garbage
 	loaded map[string]dbus.UnitStatus // by name; nil when not read
 	known  map[string]host.Unit       // units that were queried so far
+
+	described map[string]described // by name; what services returned
+	read      string               // when systemd had read the files of its units, as of described
 }
 
 // callTimeout limits the time of a call of systemd. Jobs are limited by the settings of their units.

@@ -61,6 +61,13 @@ func (u *Units) Changed(path string) {
 // Forget drops the cached units.
 func (u *Units) Forget() { u.init.forget() }
 
+// Forget drops the cached units of a host.
+func Forget(h *host.Host) {
+	if u, ok := unitsOf(h.Units); ok {
+		u.Forget()
+	}
+}
+
 // Allowed returns a *host.Skipped error if units cannot be started and stopped.
 func (u *Units) Allowed(what string) error {
 	if u.refused {
