@@ -79,18 +79,21 @@ func Loaded(ctx context.Context, h *host.Host) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all, err := conn.ListUnitsContext(ctx)
 	var names []string
-	err := s.connected(ctx, func(c *dbus.Conn) error {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		all, err := c.ListUnitsContext(ctx)
-		for _, u := range all {
-			if kind := path.Ext(u.Name); u.LoadState == "loaded" && (kind == ".service" || kind == ".path") {
-				names = append(names, u.Name)
-			}
+	for _, u := range all {
+		if kind := path.Ext(u.Name); u.LoadState == "loaded" && (kind == ".service" || kind == ".path") {
+			names = append(names, u.Name)
 		}
-		return err
-	})
+	}
 	slices.Sort(names)
 	return names, err
 }

@@ -73,7 +73,11 @@ func (s *systemd) ask(ctx context.Context) (*dbus.Conn, error) {
 	if s.conn != nil && s.conn.Connected() {
 		return s.conn, nil
 	}
-	conn, err := connect(context.WithoutCancel(ctx))
+	// systemd's own socket, which root alone may use, saves the way through the bus in both directions
+	conn, err := dbus.NewSystemdConnectionContext(context.WithoutCancel(ctx))
+	if err != nil {
+		conn, err = connect(context.WithoutCancel(ctx))
+	}
 	if err != nil {
 		return nil, err
 	}
