@@ -28,7 +28,7 @@ type System interface {
 	Loaded(ctx context.Context) ([]string, error)
 	// Service describes a unit. For a unit that does not exist, Found is false and the error nil.
 	Service(ctx context.Context, name string) (units.Service, error)
-	// Services describes the units of Loaded, in their order.
+	// Services describes units of Loaded, in their order; it leaves out whether they start at boot.
 	Services(ctx context.Context, names []string) ([]units.Service, error)
 	// Process describes a process; fields that the caller may not read are empty.
 	Process(pid int) processes.Process

@@ -3,7 +3,6 @@ package units
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
 	return s.service(ctx, host.UnitName(name))
 }
 
-// DescribeAll returns the states of units that Loaded has listed, in their order. systemd is asked for several at once:
+// DescribeAll returns the states of units that Loaded has listed, in their order, without Boot. systemd is asked for several at once:
 // an answer takes longer to travel than to make.
 func DescribeAll(ctx context.Context, h *host.Host, names []string) ([]Service, error) {
 	u, ok := unitsOf(h.Units)
@@ -121,7 +120,7 @@ type described struct {
 }
 
 // services describes units. A unit whose state has not changed since it was described is not described again: all
-// properties take milliseconds, two of them take a tenth.
+// properties take milliseconds, two of them a tenth of that. Whether a unit starts at boot is not among them.
 func (s *systemd) services(ctx context.Context, names []string) ([]Service, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +168,21 @@ func (s *systemd) service(ctx context.Context, name string) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	return all[0], nil
+	d := all[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.ask(ctx)
+	if err != nil {
+		return Service{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	boot, err := conn.GetUnitPropertyContext(ctx, name, "UnitFileState")
+	if err != nil {
+		return Service{}, fmt.Errorf("querying unit %s: %w", name, err)
+	}
+	d.Boot, _ = boot.Value.Value().(string)
+	return d, nil
 }
 
 // unchanged reports whether a unit has not changed its state since it was described. A program may name another main
@@ -195,24 +208,33 @@ func unchanged(ctx context.Context, conn *dbus.Conn, d described) bool {
 // changeOfState is the property with the time at which a unit last changed its state.
 const changeOfState = "StateChangeTimestampMonotonic"
 
-// properties asks systemd for everything about a unit, which makes systemd load it.
+// ofUnit has the properties of all kinds of units that Service is made of. To ask for each of them costs systemd less
+// than to ask for all: UnitFileState and UnitFilePreset, which all would include, make it read directories for
+// milliseconds.
+var ofUnit = []string{"LoadState", "ActiveState", "SubState", "FragmentPath", "DropInPaths", "Triggers", "TriggeredBy",
+	"InactiveExitTimestamp", "InactiveExitTimestampMonotonic", "ActiveExitTimestampMonotonic", changeOfState}
+
+// properties asks systemd for everything about a unit but whether it starts at boot, which makes systemd load it.
 func properties(ctx context.Context, conn *dbus.Conn, name string) (described, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	// one question for all interfaces takes three times as long as one for each that is needed
-	all, err := conn.GetUnitPropertiesContext(ctx, name)
-	if kind := interfaces[path.Ext(name)]; err == nil && kind != "" {
-		var more map[string]any
-		more, err = conn.GetUnitTypePropertiesContext(ctx, name, kind)
-		maps.Copy(all, more)
+	all := map[string]any{}
+	var err error
+	if kind := interfaces[path.Ext(name)]; kind != "" {
+		all, err = conn.GetUnitTypePropertiesContext(ctx, name, kind)
 	}
-	if err != nil {
-		return described{}, fmt.Errorf("querying unit %s: %w", name, err)
+	for _, property := range ofUnit {
+		if err != nil {
+			return described{}, fmt.Errorf("querying unit %s: %w", name, err)
+		}
+		var one *dbus.Property
+		if one, err = conn.GetUnitPropertyContext(ctx, name, property); err == nil {
+			all[property] = one.Value.Value()
+		}
 	}
 	d := Service{Unit: host.Unit{Name: name}, Known: true}
 	d.Found = all["LoadState"] != "not-found"
 	d.Active, _ = all["ActiveState"].(string)
-	d.Boot, _ = all["UnitFileState"].(string)
 	d.read(all)
 	return described{service: d, changed: all[changeOfState]}, nil
 }
