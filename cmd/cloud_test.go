@@ -27,7 +27,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		"corpus guest create web1 --project shop --env prod --image bookworm --name www.example.com --yes",
 		"corpus guest create web2 --project shop --env prod --image bookworm --yes",
 		"corpus guest create other --project shop --env dev --image bookworm --yes",
-		"corpus node add n3 --mode prod --region eu1 --yes",
+		"corpus node add n3 --mode prod --region eu1 --driver lxc --yes",
 		"corpus guest create gone --project shop --env prod --image bookworm --node n1 --yes",
 		"corpus guest move gone n3 --copy --stopped --yes",
 		"corpus guest create came --project shop --env prod --image bookworm --node n3 --yes",
@@ -83,6 +83,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	if strings.Contains(low, "systemd-nspawn@gone") || strings.Contains(low, "systemd-nspawn@comes") {
 		t.Errorf("the states start a guest that has left, or that its node before may run:\n%s", low)
 	}
+	runsLXC(t, r, call)
 	for _, sls := range []string{"check", "hosts", "network", "firewall", "proxy"} {
 		if low := call("state.show_lowstate " + sls); !strings.Contains(low, `"fun"`) {
 			t.Errorf("%s has no states for a node:\n%s", sls, low)
@@ -97,6 +98,20 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		!strings.Contains(out, "the port 40002 is that of") {
 		t.Errorf("the node accepts two guests with one port (%v):\n%s", err, out)
 	}
+}
+
+// runsLXC checks the states of a node whose driver is LXC.
+func runsLXC(t *testing.T, r *reader, call func(string) string) {
+	t.Helper()
+	r.must(`echo '{"service_node": "n3", "os_family": "Debian"}' >grains.json`)
+	low := call("state.show_lowstate guests")
+	for _, want := range []string{`"driver": "lxc"`, `"name": "corpus-lxc@gone"`, `"text": "root:524288:655425536"`,
+		`"target": "/dev/null"`} {
+		if !strings.Contains(low, want) || strings.Contains(low, "systemd-container") {
+			t.Errorf("the states of a node with LXC lack %s:\n%s", want, low)
+		}
+	}
+	r.must(`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
 }
 
 // becomesNode checks that the first deploy of a host with the name of a node runs the states of nodes.

@@ -96,7 +96,7 @@ const Yes = "yes"
 // Default values.
 const (
 	DefaultSize   = "5GiB"
-	DefaultDriver = "nspawn"
+	DefaultDriver = Nspawn
 	DefaultSlots  = 20
 	DefaultRange4 = "10.80.0.0/12"
 )
@@ -104,8 +104,14 @@ const (
 // Modes returns the environments of nodes and guests.
 func Modes() []string { return []string{"dev", "staging", "prod"} }
 
+// The names of drivers of guests.
+const (
+	Nspawn = "nspawn" // systemd-nspawn
+	LXC    = "lxc"
+)
+
 // Drivers returns the names of drivers of guests.
-func Drivers() []string { return []string{DefaultDriver} }
+func Drivers() []string { return []string{Nspawn, LXC} }
 
 // New returns an empty cloud.
 func New() *Cloud {

@@ -68,6 +68,10 @@ func TestGuestsAreCreatedChangedAndDeleted(t *testing.T) {
 	s.expect(2, "node rm n2 --yes", "node n2 has guests: web1")
 	s.expect(0, "guest delete web1 --yes", "- guest web1")
 	s.expect(0, "node rm n2 --yes", "- node n2")
+	s.expect(0, "node add n2 --mode dev --region eu1 --driver lxc --yes", "driver: lxc")
+	s.expect(0, "node ls", "lxc     0")
+	s.expect(0, "node info n2", "driver:   lxc")
+	s.expect(0, "node rm n2 --yes", "- node n2")
 	s.expect(0, "node mode n1 staging --yes", "mode: prod -> staging")
 	s.expect(2, createWeb+" --yes", "no node of mode prod has a free slot")
 	var nodes []shownNode
@@ -105,7 +109,7 @@ func TestBadCloudsAreNotPublished(t *testing.T) {
 		"node add n3 --mode live --region eu1 --yes":                       "hint: ",
 		"node add n3 --mode prod --region eu --yes":                        "the last a digit",
 		"node add n3 --mode prod --region eu1 --range4 10.80.0.0/23 --yes": "overlaps",
-		"node add n3 --mode prod --region eu1 --driver lcx --yes":          "nspawn",
+		"node add n3 --mode prod --region eu1 --driver lcx --yes":          `did you mean "lxc"?`,
 		"node add n3 --mode prod --region eu1 --address 192.0.2.1 --yes":   "give one of them another one",
 		"node info n9":              "there is no node n9",
 		"node domain Example --yes": "in lower case",

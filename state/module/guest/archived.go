@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -69,12 +70,8 @@ func (a *archived) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 		return module.Report{}, diag.Container.Hint(fmt.Errorf("guest %s runs here, or starts at boot", a.Name),
 			"guest.only stops guests that have left the node: let it run before this state")
 	}
-	driver, err := driverNamed(r.Driver)
-	if err != nil {
-		return module.Report{}, err
-	}
 	return module.Report{Changes: d.Changes, Comment: "the disk of guest " + a.Name + " is in " + a.File},
-		a.pack(ctx, h, path.Join(driver.Dir(), a.Name))
+		a.pack(ctx, h, path.Join(cloud.Disks, a.Name))
 }
 
 // pack makes the archive of a directory. If that fails, the part of it that was made is removed.
@@ -141,7 +138,8 @@ func (a *archived) room(ctx context.Context, h *host.Host, dir string) (used int
 
 // archivesOf returns the archives of the disks of a guest. Other files with names that begin with that of the guest
 // are not the agent's.
-func archivesOf(h *host.Host, dir, guest string) (files []string, err error) {
+func archivesOf(h *host.Host, guest string) (files []string, err error) {
+	const dir = cloud.Disks
 	there, err := exists(h, dir)
 	if err != nil || !there {
 		return nil, err

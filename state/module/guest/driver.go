@@ -1,38 +1,48 @@
 package guest
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 const hour = time.Hour
 
-// driver is a way to run guests. A driver determines paths and units; guests are created and removed in the same way by
-// all drivers.
+// driver is a way to run guests. It determines the unit of a guest, which the init system of the node starts and stops,
+// and the configuration of that unit. Root file systems, records, identities, moves and sizes are the same for all
+// drivers, so a disk that one driver has run can be run by another one.
 type driver interface {
-	// Dir returns the directory that holds the root file systems of guests, each under its guest's name.
-	Dir() string
 	// Unit returns the name of the systemd unit that runs a guest.
 	Unit(guest string) string
-	// Settings returns the file with the settings of that unit for a guest, and its content.
-	Settings(p *present) (file, content string)
+	// Settings returns the files that the unit of a guest needs. Several guests may have one of them in common.
+	Settings(h *host.Host, p *present) ([]setting, error)
+	// Own returns the file or directory with the settings of one guest, which is removed with the guest.
+	Own(guest string) string
+	// Give gives a new root file system to the user IDs of its guest, unless the unit does that.
+	Give(ctx context.Context, h *host.Host, p *present, dir string) error
 }
 
-// The names of drivers.
-const nspawnName = "nspawn"
+// setting is a file of a unit.
+type setting struct{ file, content string }
 
 // drivers returns all drivers by name.
-func drivers() map[string]driver { return map[string]driver{nspawnName: nspawn{}} }
+func drivers() map[string]driver {
+	return map[string]driver{cloud.Nspawn: nspawn{}, cloud.LXC: lxc{}}
+}
 
 func driverNamed(name string) (driver, error) {
 	d, known := drivers()[name]
 	if !known {
-		return nil, diag.Argument.Hint(fmt.Errorf("there is no driver %q of guests", name), "drivers are %s", nspawnName)
+		return nil, diag.Argument.Hint(fmt.Errorf("there is no driver %q of guests", name), "drivers are %s",
+			strings.Join(cloud.Drivers(), ", "))
 	}
 	return d, nil
 }
@@ -41,11 +51,11 @@ func driverNamed(name string) (driver, error) {
 // root is not root on the node.
 type nspawn struct{}
 
-func (nspawn) Dir() string { return "/var/lib/machines" }
-
 func (nspawn) Unit(guest string) string { return "systemd-nspawn@" + guest + ".service" }
 
-func (nspawn) Settings(p *present) (file, content string) {
+func (nspawn) Own(guest string) string { return path.Join("/etc/systemd/nspawn", guest+".nspawn") }
+
+func (n nspawn) Settings(_ *host.Host, p *present) ([]setting, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Written by guest.present.\n[Exec]\nBoot=yes\nPrivateUsers=%d:%d\nLinkJournal=no\n", p.UIDs,
 		usersOfGuest)
@@ -59,8 +69,49 @@ func (nspawn) Settings(p *present) (file, content string) {
 	} else {
 		fmt.Fprintf(&b, "Bridge=%s\n", p.Bridge)
 	}
-	return path.Join("/etc/systemd/nspawn", p.Name+".nspawn"), b.String()
+	return []setting{{n.Own(p.Name), b.String()}}, nil
 }
+
+// Give does nothing: systemd-nspawn gives the root file system to the guest when it starts it for the first time.
+func (nspawn) Give(context.Context, *host.Host, *present, string) error { return nil }
 
 // usersOfGuest is the number of user IDs of a guest.
 const usersOfGuest = 65536
+
+// differing returns the settings whose files are missing or have another content, by file.
+func (p *present) differing(h *host.Host) (map[string]setting, error) {
+	all, err := p.driver.Settings(h, p)
+	if err != nil {
+		return nil, err
+	}
+	some := map[string]setting{}
+	for _, one := range all {
+		same, err := hasContent(h, one.file, one.content)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			some[one.file] = one
+		}
+	}
+	return some, nil
+}
+
+// configure writes the settings of the guest that differ.
+func (p *present) configure(h *host.Host) error {
+	some, err := p.differing(h)
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(some)) {
+		if err := h.MkdirAll(path.Dir(file)); err != nil {
+			return err
+		}
+		err := h.Files.Write(file, host.NewFile{Content: strings.NewReader(some[file].content), UID: -1, GID: -1,
+			ReplaceLink: true})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

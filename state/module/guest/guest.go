@@ -1,8 +1,8 @@
 // Package guest implements guest.present, guest.only, guest.archived and guest.checked, with which a node makes, moves
 // and removes its guests: hosts that run on it, each with a root file system of its own.
 //
-// A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). The record of a guest, a
-// file below Records, maps its name to its ID and the ID of its disk in the cloud, and holds the operation that a run
+// A guest is made from an image, a tar archive of a root file system, by a driver (nspawn or lxc). The record of a
+// guest, a file below Records, maps its name to its ID and the ID of its disk in the cloud, and holds the operation that a run
 // was about to perform. It is written before anything else, so a run after a power failure finishes or removes a guest
 // that the last run began. A root file system gets its name only when it is complete and on the disk.
 //
@@ -35,7 +35,7 @@ const Records = "/var/lib/corpus-guests"
 // Functions returns the functions of guest.
 func Functions() module.Table {
 	return module.Table{
-		"present":  func() module.Resource { return &present{Driver: nspawnName} },
+		"present":  func() module.Resource { return &present{Driver: cloud.DefaultDriver} },
 		"only":     func() module.Resource { return &only{} },
 		"checked":  func() module.Resource { return &checked{} },
 		"archived": func() module.Resource { return &archived{} },

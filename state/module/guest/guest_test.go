@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -55,24 +56,27 @@ func image(t *testing.T, h *statetest.Host, links map[string]string) {
 	h.Put("/image.tar", b.String())
 }
 
+// real returns a program of the machine, whose absolute paths are on the host.
+func real(h *statetest.Host, name string) statetest.Tool {
+	return func(args []string, _ string) (string, error) {
+		for i, arg := range args {
+			if path.IsAbs(arg) {
+				args[i] = h.Dir + arg
+			}
+		}
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			return "", statetest.Code{Code: 2, Text: string(out)}
+		}
+		return string(out), nil
+	}
+}
+
 // nodeTools returns the programs of a node. Those of files are those of the machine.
 func nodeTools(h *statetest.Host) map[string]statetest.Tool {
-	real := func(name string) statetest.Tool {
-		return func(args []string, _ string) (string, error) {
-			for i, arg := range args {
-				if path.IsAbs(arg) {
-					args[i] = h.Dir + arg
-				}
-			}
-			out, err := exec.Command(name, args...).CombinedOutput()
-			if err != nil {
-				return "", statetest.Code{Code: 2, Text: string(out)}
-			}
-			return string(out), nil
-		}
-	}
-	return map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"), "find": real("find"), "sync": real("sync"),
-		"du": real("du"), "tail": real("tail"),
+	tools := map[string]statetest.Tool{
+		"chown": func([]string, string) (string, error) { return "", nil },
+		"chmod": func([]string, string) (string, error) { return "", nil },
 		"systemctl": func(args []string, _ string) (string, error) {
 			root, is := strings.CutPrefix(args[0], "--root=")
 			if !is || args[1] != "enable" {
@@ -80,6 +84,10 @@ func nodeTools(h *statetest.Host) map[string]statetest.Tool {
 			}
 			return "", h.WriteText(root+"/enabled-"+args[2], "")
 		}}
+	for _, name := range []string{"tar", "rm", "find", "sync", "du", "tail"} {
+		tools[name] = real(h, name)
+	}
+	return tools
 }
 
 // node adds the programs of a node to a host, and an image.
@@ -121,11 +129,17 @@ func arrive(t *testing.T, h *statetest.Host) {
 
 // unitOf returns the unit of web1.
 func unitOf(driver string) string {
-	return map[string]string{"nspawn": "systemd-nspawn@web1.service"}[driver]
+	return map[string]string{"nspawn": "systemd-nspawn@web1.service", "lxc": "corpus-lxc@web1.service"}[driver]
 }
 
-// drivers returns the drivers that the tests of this file cover.
-func drivers() []string { return []string{"nspawn"} }
+// settingsOf returns the files with the settings of web1 on a node that has no other guests.
+func settingsOf(driver string) string {
+	return map[string]string{"nspawn": "/etc/systemd/nspawn/web1.nspawn",
+		"lxc": "/etc/systemd/system/corpus-lxc@.service, /var/lib/lxc/web1/config"}[driver]
+}
+
+// drivers returns all drivers: every one passes the same tests.
+func drivers() []string { return cloud.Drivers() }
 
 func TestConformance(t *testing.T) {
 	cases := []statetest.Case{
@@ -139,7 +153,7 @@ func TestConformance(t *testing.T) {
 		cases = append(cases,
 			statetest.Case{Name: driver + " makes a guest", Function: "present", Arguments: web1(driver),
 				First: &statetest.Want{Result: true, Changes: value.NewMap("guest", "created from /image.tar", "settings",
-					"/etc/systemd/nspawn/web1.nspawn")},
+					settingsOf(driver))},
 				After: statetest.Tree{
 					"/var/lib/machines/web1/etc/machine-id":        statetest.File(idA + "\n"),
 					"/var/lib/machines/web1/etc/hostname":          statetest.File("shop-prod-eu1-web1\n"),
@@ -165,7 +179,7 @@ func TestConformance(t *testing.T) {
 			statetest.Case{Name: driver + " keeps the disk of a guest that is missing", Function: "only",
 				Before: []statetest.Call{{Function: "present", Arguments: web1(driver)}},
 				Setup: func(_ *testing.T, h *statetest.Host) {
-					h.Put("/units", "systemd-nspawn@web1.service active enabled\n")
+					h.Put("/units", unitOf(driver)+" active enabled\n")
 				},
 				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idB)),
 				First:     &statetest.Want{Result: true, Changes: value.NewMap("web1", "stopped; its disk is kept")},
@@ -191,7 +205,7 @@ func TestConformance(t *testing.T) {
 			statetest.Case{Name: driver + " archives no disk of a guest that runs", Function: "archived",
 				Before: []statetest.Call{{Function: "present", Arguments: web1(driver)}},
 				Setup: func(_ *testing.T, h *statetest.Host) {
-					h.Put("/units", "systemd-nspawn@web1.service active disabled\n")
+					h.Put("/units", unitOf(driver)+" active disabled\n")
 				},
 				Arguments: value.NewMap("name", "web1", "disk", idA, "file", archive),
 				First:     &statetest.Want{Result: false, Comment: "runs here, or starts at boot"}},

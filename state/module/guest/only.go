@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -130,18 +131,17 @@ func remove(ctx context.Context, h *host.Host, r record) error {
 	if err := halt(ctx, h, r); err != nil {
 		return err
 	}
-	for _, dir := range []string{path.Join(d.Dir(), r.Name), path.Join(d.Dir(), ".new-"+r.disk()),
-		path.Join(Records, r.Name)} {
+	for _, dir := range []string{path.Join(cloud.Disks, r.Name), path.Join(cloud.Disks, ".new-"+r.disk()),
+		path.Join(Records, r.Name), d.Own(r.Name)} {
 		if err := removeTree(ctx, h, r.Name, dir); err != nil {
 			return err
 		}
 	}
-	archives, err := archivesOf(h, d.Dir(), r.Name)
+	archives, err := archivesOf(h, r.Name)
 	if err != nil {
 		return err
 	}
-	settings, _ := d.Settings(&present{Name: r.Name})
-	for _, file := range append(archives, settings, recordPath(r.Name)) {
+	for _, file := range append(archives, recordPath(r.Name)) {
 		if err := removeFile(h, file); err != nil {
 			return err
 		}

@@ -133,19 +133,12 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	there, err := exists(h, p.root())
+	if err == nil {
+		err = p.contradicts(r, known, there)
+	}
 	switch {
 	case err != nil:
 		return module.Diff{}, err
-	case known && (r.ID != p.ID || r.disk() != p.disk()):
-		return module.Diff{},
-			diag.Container.Hint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.disk()),
-				"guest.only removes guests that were deleted from the cloud: let it run before this state")
-	case known && r.Step == deleting:
-		return module.Diff{}, diag.Container.Hint(fmt.Errorf("the removal of guest %s has begun", p.Name), "let "+
-			"guest.only finish it")
-	case !known && there:
-		return module.Diff{}, diag.Container.Hint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
-			"move it away, or give the guest another name")
 	case !known || r.Step == creating:
 		if waits, err := p.awaits(h, there); waits || err != nil {
 			return module.Diff{Comment: "guest " + p.Name + " waits for its disk: " + p.Image}, err
@@ -163,16 +156,38 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if err != nil {
 		return module.Diff{}, err
 	}
-	file, content := p.driver.Settings(p)
-	same, err := hasContent(h, file, content)
-	if err == nil && !same {
-		changes.Set("settings", file)
+	settings, err := p.differing(h)
+	if len(settings) > 0 {
+		changes.Set("settings", strings.Join(slices.Sorted(maps.Keys(settings)), ", "))
 	}
 	if changes.Len() == 0 {
 		return module.Diff{Comment: "guest " + p.Name + " is there" + comment}, err
 	}
 	return module.Diff{Changes: restarting(changes), Planned: changes,
 		Comment: "guest " + p.Name + " would be made, or its settings changed"}, err
+}
+
+// contradicts returns an error if the record of a guest, or its disk, is another's or is missing. there says that the
+// root file system exists.
+func (p *present) contradicts(r record, known, there bool) error {
+	switch {
+	case known && (r.ID != p.ID || r.disk() != p.disk()):
+		return diag.Container.Hint(fmt.Errorf("%s has another guest named %s, with the ID %s", cloud.Disks, p.Name,
+			r.disk()), "guest.only removes guests that were deleted from the cloud: let it run before this state")
+	case known && r.Step == deleting:
+		return diag.Container.Hint(fmt.Errorf("the removal of guest %s has begun", p.Name), "let guest.only finish it")
+	case known && r.Driver != p.Driver:
+		return diag.Container.Hint(fmt.Errorf("guest %s was made for the driver %s, and not for %s", p.Name, r.Driver,
+			p.Driver), "give the node the driver %s, or move the guest to a node with the driver %s", r.Driver, p.Driver)
+	case known && r.Step == ready && !there:
+		return diag.Container.Hint(fmt.Errorf("the disk of guest %s is missing: there is no %s", p.Name, p.root()),
+			"mount the file system that has it, or restore it; to make the guest from its image again, remove %s",
+			recordPath(p.Name))
+	case !known && there:
+		return diag.Container.Hint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
+			"move it away, or give the guest another name")
+	}
+	return nil
 }
 
 // restarting returns the changes after which a guest has to start again. Only these are reported: a service that
@@ -209,7 +224,7 @@ func (p *present) spent(h *host.Host, changes *value.Map) error {
 	return err
 }
 
-func (p *present) root() string { return path.Join(p.driver.Dir(), p.Name) }
+func (p *present) root() string { return path.Join(cloud.Disks, p.Name) }
 
 // hasContent reports whether a file exists and has the given content.
 func hasContent(h *host.Host, file, content string) (bool, error) {
@@ -225,7 +240,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	if d.Changes.Len() == 0 {
 		report.Comment += "; changed without a restart: " + value.Str(d.Planned)
 	}
-	if err := closeDir(h, p.driver.Dir()); err != nil {
+	if err := closeDir(h, cloud.Disks); err != nil {
 		return module.Report{}, err
 	}
 	if _, create := d.Changes.Get("guest"); create {
@@ -247,11 +262,7 @@ func (p *present) finish(h *host.Host) error {
 			return err
 		}
 	}
-	file, content := p.driver.Settings(p)
-	if err := h.MkdirAll(path.Dir(file)); err != nil {
-		return err
-	}
-	return h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
+	return p.configure(h)
 }
 
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.
@@ -286,8 +297,7 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 	return r.write(h)
 }
 
-// seed writes the files that configure the tree as this guest, without following a link of the image, and syncs
-// everything.
+// seed writes the files that configure the tree as this guest, without following a link of the image.
 func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
 	for _, unit := range p.Enable {
 		_, err := h.Tool(ctx, host.Tool{Argv: []string{"systemctl", "--root=" + dir, "enable", unit}, Package: "systemd",
@@ -321,7 +331,7 @@ func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
 			return err
 		}
 	}
-	return root.SyncAll()
+	return nil
 }
 
 func copyTo(h *host.Host, root host.Files, source, target string) error {

@@ -67,7 +67,7 @@ func (p *present) sized(ctx context.Context, h *host.Host, r record, changes *va
 	if p.Size == "" {
 		return "", nil
 	}
-	if p.kind, p.quota, err = quotaBelow(h, p.driver.Dir()); err != nil {
+	if p.kind, p.quota, err = quotaBelow(h, cloud.Disks); err != nil {
 		return "", err
 	}
 	if p.quota == nil || made && r.Quota != p.kind {
@@ -140,7 +140,7 @@ func packageOf(program string) string {
 type btrfs struct{}
 
 func (btrfs) Prepare(ctx context.Context, h *host.Host, p *present, dir string) error {
-	if err := p.quotaTool(ctx, h, "btrfs", "quota", "enable", p.driver.Dir()); err != nil {
+	if err := p.quotaTool(ctx, h, "btrfs", "quota", "enable", cloud.Disks); err != nil {
 		return err
 	}
 	if err := p.quotaTool(ctx, h, "btrfs", "subvolume", "create", dir); err != nil {
@@ -155,7 +155,7 @@ func (b btrfs) Limit(ctx context.Context, h *host.Host, p *present, dir string, 
 	if err != nil {
 		return err
 	}
-	return p.quotaTool(ctx, h, "btrfs", "qgroup", "limit", strconv.FormatInt(bytes, 10), group, p.driver.Dir())
+	return p.quotaTool(ctx, h, "btrfs", "qgroup", "limit", strconv.FormatInt(bytes, 10), group, cloud.Disks)
 }
 
 func (b btrfs) Used(ctx context.Context, h *host.Host, p *present) (int64, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -42,9 +43,9 @@ func isOpen(h *host.Host, dir string) (open, found bool, err error) {
 
 // open adds the directory of root file systems to changes if users other than root can reach its content.
 func (p *present) open(h *host.Host, changes *value.Map) error {
-	open, _, err := isOpen(h, p.driver.Dir())
+	open, _, err := isOpen(h, cloud.Disks)
 	if open {
-		changes.Set("directory", p.driver.Dir()+" closed for users other than root")
+		changes.Set("directory", cloud.Disks+" closed for users other than root")
 	}
 	return err
 }
@@ -68,34 +69,48 @@ func closeDir(h *host.Host, dir string) error {
 	return h.Files.Chmod(resolved, dirMode)
 }
 
+// unpack makes the root file system. It gets its name only when it is complete and on the disk. If that fails, what was
+// made is removed: a disk that is full has room again, for the guests that run there.
 func (p *present) unpack(ctx context.Context, h *host.Host) error {
-	partial := path.Join(p.driver.Dir(), ".new-"+p.disk())
+	partial := path.Join(cloud.Disks, ".new-"+p.disk())
 	if err := errors.Join(p.ended(ctx, h), removeTree(ctx, h, p.Name, partial)); err != nil {
 		return err
 	}
-	if err := p.emptyDir(ctx, h, partial); err != nil {
+	err := p.fill(ctx, h, partial)
+	if err == nil {
+		err = syncTree(h, partial)
+	}
+	if err != nil {
+		return errors.Join(err, removeTree(ctx, h, p.Name, partial))
+	}
+	return h.Files.Rename(partial, p.root())
+}
+
+// fill makes the root file system in a directory.
+func (p *present) fill(ctx context.Context, h *host.Host, dir string) error {
+	if err := p.emptyDir(ctx, h, dir); err != nil {
 		return err
 	}
 	_, err := h.Tool(ctx,
-		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", partial, "--numeric-owner",
+		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", dir, "--numeric-owner",
 			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: p.timeToUnpack(h), Package: "tar",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
 	if err != nil {
 		return host.Failed(diag.Container, err, "unpacking "+p.Image,
-			"see whether it is a tar archive of a root file system")
+			"see whether it is a tar archive of a root file system, and whether "+cloud.Disks+" has room for it")
 	}
-	if err := p.restrict(ctx, h, partial); err != nil {
+	if err := p.restrict(ctx, h, dir); err != nil {
 		return err
 	}
 	if p.Moved { // its guest has run: root follows no path in it
-		err = errors.Join(p.recognize(h, partial), syncTree(h, partial))
+		err = p.recognize(h, dir)
 	} else {
-		err = p.seed(ctx, h, partial)
+		err = p.seed(ctx, h, dir)
 	}
 	if err != nil {
 		return err
 	}
-	return h.Files.Rename(partial, p.root())
+	return p.driver.Give(ctx, h, p, dir)
 }
 
 // timeToUnpack returns how long tar may take.

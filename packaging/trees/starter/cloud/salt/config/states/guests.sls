@@ -11,8 +11,29 @@
 {% set net6 = node.range6.split('/')[0] %}
 {% set copies = {'/usr/bin/corpus-agent': '/usr/bin/corpus-agent'} %}
 {% do copies.update(salt['pillar.get']('guests:copies', {})) %}
+{% set lxc = node.driver == 'lxc' %}
+{% if lxc %}
+# LXC has a bridge of its own, which guests do not use.
+/etc/systemd/system/lxc-net.service:
+  file.symlink:
+    - target: /dev/null
+    - makedirs: true
+
+# The user IDs of guests, which LXC may map since they are root's.
+{% for file in ['/etc/subuid', '/etc/subgid'] %}
+{{ file }}:
+  file.append:
+    - text: root:524288:655425536
+{% endfor %}
+
+lxc:
+  pkg.installed:
+    - require:
+      - file: /etc/systemd/system/lxc-net.service
+{% else %}
 systemd-container:
   pkg.installed: []
+{% endif %}
 
 # Quotas limit the disks of guests where /var/lib/machines is on btrfs, or on ext4 or xfs with project quotas.
 {% set at = salt['mount.active'](extended=True) if salt['file.file_exists']('/proc/self/mountinfo') else {} %}
@@ -118,6 +139,7 @@ image of {{ guest }}:
 {% endif %}
     - hostname: {{ g.project }}-{{ g.env }}-{{ node.region }}-{{ guest }}
     - size: {{ g.size }}
+    - driver: {{ node.driver }}
     - bridge: guests
     - uids: {{ uids }}
     - binds:
@@ -141,7 +163,7 @@ image of {{ guest }}:
       - cmd: image of {{ guest }}
 {% endif %}
 
-systemd-nspawn@{{ guest }}:
+{{ 'corpus-lxc' if lxc else 'systemd-nspawn' }}@{{ guest }}:
   service.running:
     - enable: false
 {% if g.get('copy') %}

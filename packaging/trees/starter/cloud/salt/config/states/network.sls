@@ -28,12 +28,36 @@
         [Link]
         RequiredForOnline=no
 
+# Guests whose bridge was made again, as after a person had removed it, are joined to it.
+/etc/systemd/network/41-guests.network:
+  file.managed:
+    - contents: |
+        [Match]
+        Name=vb-*
+        Kind=veth
+
+        [Network]
+        Bridge=guests
+        LinkLocalAddressing=no
+
+        [Link]
+        RequiredForOnline=no
+
 systemd-networkd:
   service.running:
     - enable: true
     - watch:
       - file: /etc/systemd/network/40-guests.netdev
       - file: /etc/systemd/network/40-guests.network
+      - file: /etc/systemd/network/41-guests.network
+
+{% if salt['file.file_exists']('/etc/systemd/network/40-guests.netdev') and not salt['file.directory_exists']('/sys/class/net/guests') %}
+the bridge is missing:
+  cmd.run:
+    - name: systemctl restart systemd-networkd
+    - require:
+      - service: systemd-networkd
+{% endif %}
 
 net.ipv4.ip_forward:
   sysctl.present:
