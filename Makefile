@@ -24,7 +24,7 @@ export CGO_ENABLED ?= 0
 # The packages that start goroutines; cmd/race_test.go compares the list with the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/rollout ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/publish/refresh ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
-	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/host/units ./state/module/archive
+	./packaging/oci ./state/ahead ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/host/units ./state/module/archive
 
 .PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-boot bench-growth lint fuzz generate generated snapshot picture site
 help: ## this list; what make does without a target

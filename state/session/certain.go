@@ -5,7 +5,11 @@ package session
 import (
 	"cmp"
 	"errors"
+	"io/fs"
+	"path"
+	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -87,6 +91,32 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 			"add the file to the tree, or correct its path"))
 	}
 	return problems
+}
+
+// sureHash matches a source_hash that is a hash, and not the place of one.
+var sureHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\w+[=:])?[0-9a-fA-F]{32,128}$`) })
+
+// expected returns the URLs on the network that steps of a program will certainly download unless another step fails,
+// in their order. What a step makes is not there yet, and the content of the URL is fixed by a hash.
+func (s *Session) expected(p *compile.Program) (urls []string) {
+	if s.Remote == nil {
+		return nil
+	}
+	for _, step := range p.Steps {
+		source, _ := step.Chunk.Value("source").(string)
+		hash, _ := step.Chunk.Value("source_hash").(string)
+		scheme := parsePlace(source, "").scheme
+		if step.Function() != "file.managed" && step.Function() != "archive.extracted" ||
+			scheme == "salt" || scheme == "file" || !sureHash().MatchString(hash) || slices.Contains(urls, source) ||
+			slices.ContainsFunc(append(conditional, "if_missing", "use_etag", "skip_verify"), step.Chunk.Has) {
+			continue
+		}
+		name, _ := step.Chunk.Value("name").(string)
+		if _, err := s.Host.Files.Lstat(name); path.IsAbs(name) && errors.Is(err, fs.ErrNotExist) {
+			urls = append(urls, source)
+		}
+	}
+	return urls
 }
 
 // literalSources returns the places of a source, or of a list of sources, if all are salt:// URLs, and nil otherwise.

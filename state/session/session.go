@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/state/ahead"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -194,6 +195,13 @@ func (s *Session) Close() { s.own.Close() }
 
 // Run runs a program.
 func (s *Session) Run(ctx context.Context, p *compile.Program, o exec.Observer) *exec.Results {
+	if urls := s.expected(p); len(urls) > 0 && !s.Test && s.sources.ahead == nil {
+		s.sources.ahead = ahead.Start(ctx, s.Remote.Open, urls)
+		defer func() {
+			s.sources.ahead.Close()
+			s.sources.ahead = nil
+		}()
+	}
 	return s.runner(o).Run(ctx, p)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/ahead"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -37,6 +38,7 @@ type Sources struct {
 	trees  host.Files // the files that contain the tree
 	host   *host.Host
 	remote Remote
+	ahead  *ahead.Downloads // what later states will open; nil for none
 
 	releases []string // directories of the host; the owner of a whole release is trusted with its files
 }
@@ -183,6 +185,9 @@ func (s *Sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
 	if s.remote == nil {
 		return nil, diag.Download.Hint(fmt.Errorf("%s:// is not fetched here", p.scheme),
 			"put the file into the state tree and write salt://")
+	}
+	if body, ok := s.ahead.Open(ctx, p.path); ok {
+		return body, nil
 	}
 	return s.remote.Open(ctx, p.path)
 }

@@ -19,6 +19,7 @@ type content struct {
 	source *origin     // nil if data is the whole content
 	mode   fs.FileMode // permission bits of the source; 0 if it has none
 	copied bool        // the content is that of a source, unchanged or rendered
+	there  bool        // the file has this content already, so the source was not read
 }
 
 // text returns content that is held in memory.
@@ -73,7 +74,7 @@ func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.F
 // compare returns a description of how the content differs from that of a file, or "" if they are equal.
 func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content,
 	show bool, by readers) (string, error) {
-	if !c.given {
+	if !c.given || c.there {
 		return "", nil
 	}
 	if c.source == nil && info.Size <= maxDiffBytes {
@@ -130,4 +131,10 @@ func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum
 	}
 	defer r.Close()
 	return sum{algorithm: a}.of(host.Bounded(ctx, r))
+}
+
+// hasSum reports whether a file can be read and has the hash want.
+func hasSum(ctx context.Context, h *host.Host, file string, want sum) bool {
+	is, err := sumOfFile(ctx, h, file, want.algorithm)
+	return err == nil && is.hex == want.hex
 }

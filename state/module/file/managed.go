@@ -76,7 +76,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	}
 	ctx = m.receives(ctx)
 	if m.replaces() {
-		if m.job.content, err = m.content(ctx); err != nil {
+		if m.job.content, err = m.content(ctx, h); err != nil {
 			return d, err
 		}
 	}
@@ -131,9 +131,9 @@ func raises(m module.Mode) bool {
 func (m *managed) hasSource() bool { return value.Truth(m.Source) }
 
 // content returns the content that the file should have.
-func (m *managed) content(ctx context.Context) (content, error) {
+func (m *managed) content(ctx context.Context, h *host.Host) (content, error) {
 	if m.hasSource() {
-		return m.fromSource(ctx)
+		return m.fromSource(ctx, h)
 	}
 	data, given, binary, err := m.written.text(m.family)
 	if err != nil || !given {
@@ -159,7 +159,7 @@ func (m *managed) content(ctx context.Context) (content, error) {
 	return text(data), nil
 }
 
-func (m *managed) fromSource(ctx context.Context) (content, error) {
+func (m *managed) fromSource(ctx context.Context, h *host.Host) (content, error) {
 	o, err := m.family.origin(ctx, m.sourced, m.Name)
 	if err != nil {
 		return content{}, err
@@ -169,7 +169,11 @@ func (m *managed) fromSource(ctx context.Context) (content, error) {
 			return content{}, fmt.Errorf("setuid and setgid bits are refused: %w", err)
 		}
 	}
-	if m.Template == "" {
+	switch {
+	case m.Template != "":
+	case m.job.there && remote(o.url) && o.sum.known() && hasSum(ctx, h, m.job.target, o.sum):
+		return content{given: true, source: &o, copied: true, there: true}, nil
+	default:
 		return m.family.load(ctx, o)
 	}
 	data, mode, err := m.family.whole(ctx, o, m.templated)
