@@ -2,9 +2,9 @@
 // and removes its guests: hosts that run on it, each with a root file system of its own.
 //
 // A guest is made from an image, a tar archive of a root file system, by a driver (nspawn or lxc). The record of a
-// guest, a file below Records, maps its name to its ID and the ID of its disk in the cloud, and holds the operation that a run
-// was about to perform. It is written before anything else, so a run after a power failure finishes or removes a guest
-// that the last run began. A root file system gets its name only when it is complete and on the disk.
+// guest, a file below Records, maps its name to its ID and the ID of its disk in the cloud, and holds the operation
+// that a run was about to perform. It is written before anything else, so a run after a power failure finishes or
+// removes a guest that the last run began. A root file system gets its name only when it is complete and on the disk.
 //
 // A guest that moves to another node gets a disk with another ID there. The node before keeps its disk until that ID is
 // among the deleted ones.
