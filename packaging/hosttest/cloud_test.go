@@ -67,10 +67,16 @@ func guestImage(t *testing.T, s *store) {
 // cloudNode boots a host that is a node.
 func cloudNode(t *testing.T, s *store, n *lab.Network, name, address string, before func(*lab.Host)) *lab.Host {
 	t.Helper()
+	return nodeOf(t, n, name, lab.Options{Address: address, Before: before})
+}
+
+// nodeOf boots a host that is a node, with other options.
+func nodeOf(t *testing.T, n *lab.Network, name string, o lab.Options) *lab.Host {
+	t.Helper()
 	base := lab.Standard("bookworm")
-	base.Offers = append(base.Offers, "systemd-container", "nftables", "haproxy", "btrfs-progs")
-	h := lab.Boot(t, lab.Options{Base: base, Hostname: "cloud-prod-eu1-" + name, Network: n, Address: address,
-		Before: before})
+	base.Offers = append(base.Offers, "systemd-container", "lxc", "nftables", "haproxy", "btrfs-progs")
+	o.Base, o.Hostname, o.Network = base, "cloud-prod-eu1-"+name, n
+	h := lab.Boot(t, o)
 	h.Copy(filepath.Join(repository, "bin", "corpus-agent"), "/usr/bin/corpus-agent")
 	h.Copy(filepath.Join(repository, "packaging", "systemd", "corpus-agent.service"),
 		"/etc/systemd/system/corpus-agent.service")
@@ -85,10 +91,23 @@ func (s *store) joins(h *lab.Host, server *httptest.Server) {
 }
 
 // TestGuestsMoveBetweenNodes makes guests on a node and moves them to another one, one with its disk and one without.
+// The nodes have different drivers.
 func TestGuestsMoveBetweenNodes(t *testing.T) {
+	for _, drivers := range [][2]string{{"nspawn", "lxc"}, {"lxc", "nspawn"}} {
+		t.Run(drivers[0]+" to "+drivers[1], func(t *testing.T) { moves(t, drivers) })
+	}
+}
+
+// unitOf returns the unit of a guest on a node with a driver.
+func unitOf(driver, guest string) string {
+	return map[string]string{"nspawn": "systemd-nspawn@", "lxc": "corpus-lxc@"}[driver] + guest
+}
+
+func moves(t *testing.T, drivers [2]string) {
 	n, s := lab.NewNetwork(t), newStore(t)
-	for name, address := range map[string]string{"n1": "172.31.0.11", "n2": "172.31.0.12"} {
-		s.corpus("node", "add", name, "--mode", "prod", "--region", "eu1", "--address", address, "--yes")
+	for i, address := range []string{"172.31.0.11", "172.31.0.12"} {
+		s.corpus("node", "add", "n"+strconv.Itoa(i+1), "--mode", "prod", "--region", "eu1", "--address", address, "--driver",
+			drivers[i], "--yes")
 	}
 	guestImage(t, s)
 	for _, words := range []string{"db1", "web1 --stateless"} {
@@ -105,7 +124,8 @@ func TestGuestsMoveBetweenNodes(t *testing.T) {
 		deploy(h)
 	}
 	runs := func(h *lab.Host, guest string) bool {
-		return h.Run("systemctl", "is-active", "-q", "systemd-nspawn@"+guest).Code == 0
+		driver := map[*lab.Host]string{n1: drivers[0], n2: drivers[1]}[h]
+		return h.Run("systemctl", "is-active", "-q", unitOf(driver, guest)).Code == 0
 	}
 	where := func(guest string, first, second bool) {
 		t.Helper()
@@ -117,27 +137,16 @@ func TestGuestsMoveBetweenNodes(t *testing.T) {
 	where("web1", true, false)
 	id := n1.Read("/var/lib/machines/db1/etc/machine-id")
 	n1.Sh("echo orders >/var/lib/machines/db1/srv/kept")
-	move := func(words string, code int) string {
-		t.Helper()
-		cmd := exec.Command(filepath.Join(repository, "bin", "corpus"),
-			strings.Fields("guest move --yes --wait 0s "+words)...)
-		cmd.Env = append(os.Environ(), "CORPUS_STORE="+s.url, "CORPUS_KEYS="+s.keys)
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != code {
-			t.Fatalf("corpus guest move %s: exit code %d\n%s", words, got, out)
-		}
-		return string(out)
-	}
-	move("db1 n2 --copy", 3)
-	move("web1 n2", 3)
+	s.move("db1 n2 --copy", 3)
+	s.move("web1 n2", 3)
 	deploy(n2)
 	where("db1", true, false)
 	where("web1", true, false)
 	deploy(n1)
 	where("db1", false, false)
 	where("web1", false, false)
-	move("web1 n2 --stopped", 0)
-	out := move("db1 n2 --stopped", 0)
+	s.move("web1 n2 --stopped", 0)
+	out := s.move("db1 n2 --stopped", 0)
 	deploy(n2)
 	where("web1", false, true)
 	where("db1", false, false)
@@ -168,6 +177,19 @@ func TestGuestsMoveBetweenNodes(t *testing.T) {
 	if n1.Exists("/var/lib/machines/db1") || n1.Exists(file) || !n1.Exists("/var/lib/machines/web1") {
 		t.Errorf("after the drop of db1, n1 has %s", n1.Sh("ls /var/lib/machines"))
 	}
+}
+
+// move runs corpus guest move without waiting, and returns its output.
+func (s *store) move(words string, code int) string {
+	s.t.Helper()
+	cmd := exec.Command(filepath.Join(repository, "bin", "corpus"),
+		strings.Fields("guest move --yes --wait 0s "+words)...)
+	cmd.Env = append(os.Environ(), "CORPUS_STORE="+s.url, "CORPUS_KEYS="+s.keys)
+	out, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		s.t.Fatalf("corpus guest move %s: exit code %d\n%s", words, got, out)
+	}
+	return string(out)
 }
 
 // btrfs puts the disks of guests of a node onto a file system with quotas of its own.

@@ -28,33 +28,24 @@
         [Link]
         RequiredForOnline=no
 
-# Guests whose bridge was made again, as after a person had removed it, are joined to it.
-/etc/systemd/network/41-guests.network:
-  file.managed:
-    - contents: |
-        [Match]
-        Name=vb-*
-        Kind=veth
-
-        [Network]
-        Bridge=guests
-        LinkLocalAddressing=no
-
-        [Link]
-        RequiredForOnline=no
-
 systemd-networkd:
   service.running:
     - enable: true
     - watch:
       - file: /etc/systemd/network/40-guests.netdev
       - file: /etc/systemd/network/40-guests.network
-      - file: /etc/systemd/network/41-guests.network
 
+# A bridge that was removed is made again, and guests that run are joined to it.
 {% if salt['file.file_exists']('/etc/systemd/network/40-guests.netdev') and not salt['file.directory_exists']('/sys/class/net/guests') %}
 the bridge is missing:
   cmd.run:
-    - name: systemctl restart systemd-networkd
+    - name: |
+        systemctl restart systemd-networkd
+        for i in $(seq 100); do test -d /sys/class/net/guests && break; sleep 0.1; done
+        for one in /sys/class/net/vb-*; do
+          test ! -e "$one" || ip link set "${one##*/}" master guests
+        done
+        test -d /sys/class/net/guests
     - require:
       - service: systemd-networkd
 {% endif %}
