@@ -18,6 +18,7 @@ func TestPathsGoThroughTheWalker(t *testing.T) {
 		"state/host/packages/client.go":     "/proc",
 		"state/host/packages/lock.go":       "/proc",
 		"state/host/terminal/terminal.go":   "the kernel's own /dev/ptmx and /dev/pts",
+		"state/ahead/ahead.go":              "/var/tmp, for files without a name",
 		"state/host/unsynced.go":            "a directory to sync the filesystem of; it is opened for nothing else",
 		"state/host/directory.go":           "the working directory of a thread that ends: back to /",
 		"state/host/temp.go":                "/proc/self/fd and the umask in /proc/self/status",

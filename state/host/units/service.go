@@ -54,8 +54,8 @@ func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
 	return s.service(ctx, host.UnitName(name))
 }
 
-// DescribeAll returns the states of units that Loaded has listed, in their order, without Boot. systemd is asked for several at once:
-// an answer takes longer to travel than to make.
+// DescribeAll returns the states of units that Loaded has listed, in their order, without Boot. systemd is asked for
+// several at once: an answer takes longer to travel than to make.
 func DescribeAll(ctx context.Context, h *host.Host, names []string) ([]Service, error) {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
