@@ -21,15 +21,20 @@ func TestGrainModulesRun(t *testing.T) {
 	a.Layout.Root = "/" // modules run only without --root; they change nothing
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"states/_grains/own.py": "import tool\ndef role(grains=None):\n" +
-			"    return {'role': tool.NAME, 'saw': 'kernel' in grains, 'empty': __grains__ == {}}\n" +
+		"states/_grains/own.py": "import fact.deep, pack, tool\ndef role(grains=None):\n" +
+			"    return {'role': tool.NAME, 'parts': [fact.deep.N, pack.M], 'saw': 'kernel' in grains, " +
+			"'empty': __grains__ == {}}\n" +
 			"def broken():\n    return {'x': 1 / 0}\ndef number():\n    return 3\ndef _hidden():\n    return {'hidden': 1}\n",
 		"seen/_grains/seen.py": "def f(grains):\n    return {'seen': [__opts__['id'], grains['id'], __opts__['site'], " +
 			"__grains__['tier'], b'x', (b'y',)]}\n",
-		"states/_utils/tool.py": "NAME = 'web'\n",
-		"states/_grains/no.py":  "def __virtual__():\n    return False, 'no disk'\n",
-		"base/grains/more.py":   "def more():\n    return {'more': (1, 2), 'role': 'base'}\n",
-		"other/_grains/own.py":  "def weaker():\n    return {'weaker': True}\n",
+		"states/_utils/tool.py":           "NAME = 'web'\n",
+		"states/_python/fact/__init__.py": "from .deep import N\n",
+		"states/_python/fact/deep.py":     "N = 1\n",
+		"states/_utils/pack/__init__.py":  "from .part import M\n",
+		"states/_utils/pack/part.py":      "M = 2\n",
+		"states/_grains/no.py":            "def __virtual__():\n    return False, 'no disk'\n",
+		"base/grains/more.py":             "def more():\n    return {'more': (1, 2), 'role': 'base'}\n",
+		"other/_grains/own.py":            "def weaker():\n    return {'weaker': True}\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -45,7 +50,7 @@ func TestGrainModulesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"role": "'base'", "more": "(1, 2)", "empty": "True", "saw": "True",
-		"hidden": "None", "weaker": "None"} {
+		"parts": "[1, 2]", "hidden": "None", "weaker": "None"} {
 		if got := value.Repr(all.Value(name)); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

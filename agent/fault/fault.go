@@ -56,11 +56,11 @@ func (r *Run) Find(ctx context.Context, pair ledger.Pair, cause error) Fault {
 // mostKills is how often in a row the deploy of a pair fails since a python3 was killed, before a release is at fault.
 const mostKills = 3
 
-// killedBefore reports whether the deploy of a pair has failed because of the host in each of its attempts before the
-// last one that is allowed.
+// killedBefore reports whether a python3 was killed in each of the last attempts to deploy a pair, before the last one
+// that is allowed.
 func (r *Run) killedBefore(pair ledger.Pair) bool {
 	p := r.Ledger.Postponed
-	return p != nil && p.Pair.Same(pair) && p.Failures >= mostKills-1
+	return p != nil && p.Pair.Same(pair) && p.Kills >= mostKills-1
 }
 
 // Release returns the release of a pair that is at fault for an error in a file; "" is an error in no file. A release

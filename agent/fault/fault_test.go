@@ -206,7 +206,12 @@ func TestThirdKillOfPythonIsAFaultOfTheRelease(t *testing.T) {
 		if got := h.blamed(pair, cause); got != want {
 			t.Errorf("%q is at fault, want %q", got, want)
 		}
-		h.Ledger.Postpone(pair, "killed", "7", time.Now())
+		h.Ledger.Postpone(pair, "killed", "7", time.Now(), true)
+	}
+	h.Ledger.Postpone(pair, "the disk is full", "8", time.Now(), false)
+	h.Ledger.Postpone(pair, "killed", "9", time.Now(), true)
+	if got := h.blamed(pair, cause); got != "host" {
+		t.Errorf("the second kill after another failure: %q is at fault", got)
 	}
 	if got := h.blamed(pair, &python.Unstarted{Err: errors.New("no python3")}); got != "host" {
 		t.Errorf("python3 does not start: %q is at fault", got)

@@ -179,7 +179,8 @@ type Postponed struct {
 	Run      string    `json:"run"` // the last run that failed
 	At       time.Time `json:"at"`  // when that was
 	Failures int       `json:"failures"`
-	Next     time.Time `json:"next"` // the earliest time of the next retry
+	Kills    int       `json:"kills,omitempty"` // the last failures in a row in which a module's python3 was killed
+	Next     time.Time `json:"next"`            // the earliest time of the next retry
 }
 
 // The first retry is due at the next run. The wait before each later one is twice the one before, from firstDelay to
@@ -189,11 +190,17 @@ const (
 	longestDelay = 4 * time.Hour
 )
 
-// Postpone records another failure of a pair because of the host, and the time of the next retry.
-func (l *Ledger) Postpone(p Pair, reason, run string, at time.Time) Postponed {
-	next := Postponed{Pair: p, Reason: reason, Run: run, At: at, Failures: 1, Next: at}
+// Postpone records another failure of a pair because of the host, and the time of the next retry. killed says that a
+// module's python3 was killed.
+func (l *Ledger) Postpone(p Pair, reason, run string, at time.Time, killed bool) Postponed {
+	next := Postponed{Pair: p, Reason: reason, Run: run, At: at, Next: at}
+	known := Postponed{}
 	if l.Postponed != nil && l.Postponed.Pair.Same(p) {
-		next.Failures = l.Postponed.Failures + 1
+		known = *l.Postponed
+	}
+	next.Failures = known.Failures + 1
+	if killed {
+		next.Kills = known.Kills + 1
 	}
 	if n := next.Failures - 2; n >= 0 {
 		next.Next = at.Add(min(firstDelay<<min(n, 10), longestDelay))

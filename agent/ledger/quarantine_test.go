@@ -13,7 +13,7 @@ func TestAReleaseInQuarantineIsNotRetried(t *testing.T) {
 	release := artifact.Release{Project: "web", Version: "2", Digest: "sha256:22"}
 	pair, now := ledger.Pair{Service: release}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	book := &ledger.Ledger{}
-	book.Postpone(pair, "the disk is full", "1", now)
+	book.Postpone(pair, "the disk is full", "1", now, false)
 	book.Quarantine(ledger.Bad{Pair: pair, Release: &artifact.Release{Project: "base", Version: "2", Digest: "sha256:33"}})
 	if book.Postponed == nil {
 		t.Fatal("another release in quarantine ended the retry")

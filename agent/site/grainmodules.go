@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -18,30 +19,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// grainModules answers the requests of grain modules while they run: for their source and that of the modules in the
-// tree's _utils. As under Salt, they cannot call functions of the agent.
-type grainModules struct{ files map[string]map[string]string }
+// grainModules answers the requests of grain modules while they run: for their source and that of the files in the
+// tree's _utils and _python. As under Salt, they cannot call functions of the agent.
+type grainModules struct {
+	files map[string]map[string]string // by kind and name
+	check func(path string) error      // that of grainCheck
+}
 
 // World implements python.Asker.
 func (grainModules) World() *value.Map { return value.NewMap() }
 
 // Ask implements python.Asker.
 func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
-	kind, name := value.Str(q.Value("kind")), value.Str(q.Value("name"))
 	switch q.Value("ask") {
 	case "source":
-		file, ok := g.files[kind][name]
-		if !ok {
-			return nil, fmt.Errorf("there is no module %s", name)
-		}
-		data, found, err := walk.Read(file)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			return nil, fmt.Errorf("%s: %w", file, os.ErrNotExist)
-		}
-		return value.NewMap("path", file, "text", data), nil
+		return g.source(value.Str(q.Value("kind")), value.Str(q.Value("name")))
 	case "has":
 		return false, nil
 	case "names":
@@ -52,6 +44,42 @@ func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
 	return nil, fmt.Errorf("grain modules cannot ask for %s", value.Repr(q.Value("ask")))
 }
 
+// source returns the text of a module, or of a part of a package. It returns nil if the package has no such part.
+func (g grainModules) source(kind, name string) (any, error) {
+	name, part, isPart := strings.Cut(name, "/")
+	file, ok := g.files[kind][name]
+	if !ok {
+		return nil, fmt.Errorf("there is no module %s", name)
+	}
+	candidates := []string{file}
+	if dir, base := filepath.Split(file); isPart {
+		candidates = []string{filepath.Join(dir, part, initFile), filepath.Join(dir, part+".py")}
+		if base != initFile {
+			return nil, nil
+		}
+	}
+	for _, candidate := range candidates {
+		data, found, err := walk.Read(candidate)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		if isPart {
+			err = g.check(candidate)
+		}
+		return value.NewMap("path", candidate, "text", data), err
+	}
+	if isPart {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s: %w", file, os.ErrNotExist)
+}
+
+// initFile is the file that makes a directory a package of Python.
+const initFile = "__init__.py"
+
 // runGrainModules runs grain modules in a worker of their own, since the grains are needed before there is a session.
 // check is that of grainCheck.
 func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grains.Facts, dirs GrainDirs,
@@ -60,11 +88,12 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	if err != nil {
 		return nil, err
 	}
-	utils, err := utilsOf(dirs, check)
-	if err != nil {
+	utils, errUtils := treeModules(dirs, "_utils", check)
+	packages, errPackages := treeModules(dirs, "_python", check)
+	if err := errors.Join(errUtils, errPackages); err != nil {
 		return nil, err
 	}
-	g := grainModules{map[string]map[string]string{"grains": {}, "utils": utils}}
+	g := grainModules{map[string]map[string]string{"grains": {}, "utils": utils, "python": packages}, check}
 	for _, file := range files {
 		g.files["grains"][strings.TrimSuffix(filepath.Base(file), ".py")] = file
 	}
@@ -80,7 +109,13 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	if opts == nil {
 		opts = value.NewMap("id", hostname, "file_client", "local", "cachedir", "/var/cache/corpus", "test", false)
 	}
-	w := python.New(python.Options{Host: h, Asks: g, Modules: known.Plain(),
+	var places []string
+	for _, root := range dirs.States {
+		if len(packages) > 0 {
+			places = append(places, filepath.Join(s.Layout.Inside(root), "_python"))
+		}
+	}
+	w := python.New(python.Options{Host: h, Asks: g, Modules: known.Plain(), Packages: places,
 		Opts: opts})
 	defer w.Close()
 	core := facts.All(ctx).Clone()
@@ -131,17 +166,21 @@ func (s *Site) grainCheck(dirs GrainDirs) func(path string) error {
 	}
 }
 
-// utilsOf returns the modules below _utils of the state tree that no other user can change.
-func utilsOf(dirs GrainDirs, check func(path string) error) (map[string]string, error) {
+// treeModules returns the modules and packages in a directory of the state tree, such as _utils, that no other user can
+// change.
+func treeModules(dirs GrainDirs, name string, check func(path string) error) (map[string]string, error) {
 	found := map[string]string{}
 	for _, root := range slices.Backward(dirs.States) {
-		files, err := walk.Glob(filepath.Join(root, "_utils", "*.py"))
-		if err != nil {
-			return nil, fmt.Errorf("looking for Python modules: %w", err)
-		}
-		for _, file := range files {
-			if check(file) == nil {
-				found[strings.TrimSuffix(filepath.Base(file), ".py")] = file
+		for _, pattern := range []string{"*/" + initFile, "*.py"} {
+			files, err := walk.Glob(filepath.Join(root, name, pattern))
+			if err != nil {
+				return nil, fmt.Errorf("looking for Python modules: %w", err)
+			}
+			for _, file := range files {
+				if check(file) == nil {
+					module := strings.TrimSuffix(file, "/"+initFile)
+					found[strings.TrimSuffix(filepath.Base(module), ".py")] = file
+				}
 			}
 		}
 	}

@@ -47,8 +47,19 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		result.takeMade(t.made)
 	}
 	if err == nil && t.dry {
+		result.takeParts(diff.More, t.prepared)
 		t.overtaken(result)
 		t.unpacked(r.hostOf(ctx, t.step), result)
+	}
+}
+
+// takeParts adds what a dry run predicted beside the step's own result, such as the results of its sub states. If
+// steps that this one requires have not run (prepared), a failure of a sub state says nothing about a real run.
+func (r *Result) takeParts(more *value.Map, prepared bool) {
+	if r.More = more; prepared && r.SubFailure() != "" {
+		r.Comment = r.Explanation()
+		r.postpone()
+		r.More = nil
 	}
 }
 

@@ -99,6 +99,8 @@ type Diff struct {
 	// Missing lists prerequisites that are missing (host.Missing), without which Apply would fail. A dry run fails with
 	// them unless an earlier state of the run creates the missing objects.
 	Missing []error
+	// More has what the result of a dry run has beside the fields of every result; see Report.
+	More *value.Map
 }
 
 // Empty reports whether Apply has nothing to do.

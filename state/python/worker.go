@@ -69,7 +69,10 @@ type Options struct {
 	Asks Asker
 	Opts *value.Map // Salt's options, without grains and pillar
 	// Modules are the files of the tree's modules, by kind and by the name of the file without its ending.
-	Modules  *value.Map
+	Modules *value.Map
+	// Packages are the tree's directories of Python packages. Python itself finds there what Modules does not have, such
+	// as libraries in C, if root alone can change it.
+	Packages []string
 	RealSalt bool // modules import a salt package that the host has
 }
 
@@ -341,7 +344,7 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 // begin returns the first message: the package salt, the options, and the modules of the tree.
 func (w *Worker) begin() ([]byte, error) {
 	data, err := encode(value.NewMap("opts", plainOpts(w.options.Opts), "modules", w.options.Modules, "broken",
-		w.broken, "real", w.options.RealSalt).Plain())
+		w.broken, "real", w.options.RealSalt, "packages", value.Strings(w.options.Packages...)).Plain())
 	if err != nil {
 		return nil, err
 	}

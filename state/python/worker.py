@@ -868,6 +868,7 @@ def is_function(v):
 
 
 LOADERS = {kind: Loader(kind) for kind in TAGS}
+PACKAGES = {}  # the files of _python by the names under which they are imported
 SIBLINGS = []  # the kinds of the modules that are being loaded
 SALT = Table("modules", "salt")
 STATES = Table("states", "state")
@@ -919,6 +920,9 @@ class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "salt" or name.startswith("salt."):
             return None if self.real and not name.startswith("salt.loaded") else self.salt(name)
+        words = name.split(".")
+        if words[0] in PACKAGES:
+            return inner(name, "python", words)
         for kind in SIBLINGS[-1:] + ["utils"]:
             if "." not in name and name in LOADERS[kind].files and kind != "modules" or \
                     SIBLINGS and "." not in name and name in LOADERS[kind].files:
@@ -939,7 +943,11 @@ class Finder:
                 if tag == words[3] and words[4] in LOADERS[kind].files:
                     return ModuleSpec(name, Given(LOADERS[kind].plain(words[4])))
         if words[:3] == ["salt", "loaded", "ext"] and len(words) > 5:
-            return inner(name, words)
+            kind = next(kind for kind, tag in TAGS.items() if tag == words[3])
+            found = inner(name, kind, words[4:])
+            if found is None:
+                raise ModuleNotFoundError("the package %s has no module %s" % (words[4], ".".join(words[5:])), name=name)
+            return found
         if len(words) == 3 and words[1] in ("modules", "states", "utils", "grains"):
             if words[2] in LOADERS[words[1]].files:
                 return ModuleSpec(name, Given(LOADERS[words[1]].plain(words[2])))
@@ -952,18 +960,22 @@ class Finder:
             "only `call -c DIR` can use an installed Salt, with python.salt in the minion file" % name, name=name)
 
 
-def inner(name, words):
-    """A file in a package of the tree, as in `from .part import f`. Its text comes from the agent, which looks at who can
-    change it."""
-    kind = next(kind for kind, tag in TAGS.items() if tag == words[3])
-    source = LINE.ask("source", kind=kind, name="/".join(words[4:]))
+def inner(name, kind, words):
+    """A file in a package of the tree, as in `from .part import f`; None if it has no such file. Its text comes from the
+    agent, which looks at who can change it."""
+    source = LINE.ask("source", kind=kind, name="/".join(words))
     if source is None:
-        raise ModuleNotFoundError("the package %s has no module %s" % (words[4], ".".join(words[5:])), name=name)
+        return None
     package = source["path"].endswith("/__init__.py")
-    return ModuleSpec(name, Inner(source["text"], source["path"], kind), is_package=package)
+    spec = ModuleSpec(name, Inner(source["text"], source["path"], kind), origin=source["path"], is_package=package)
+    if package:
+        spec.submodule_search_locations.append(os.path.dirname(source["path"]))
+    return spec
 
 
 class Inner:
+    """A file of a package. Those of _python see nothing of the loader's world, as those of Python's own directories."""
+
     def __init__(self, text, path, kind):
         self.text, self.path, self.kind = text, path, kind
 
@@ -972,7 +984,8 @@ class Inner:
 
     def exec_module(self, module):
         module.__file__ = self.path
-        pack_module(module, self.kind)
+        if self.kind != "python":
+            pack_module(module, self.kind)
         exec(compile(self.text, self.path, "exec", dont_inherit=True), module.__dict__)
 
 
@@ -1056,9 +1069,15 @@ class Functions:
                 raise AttributeError(attribute)
             wanted = self.QUIET.get(attribute, attribute.lstrip("_"))
             found = self.table.find(self.name + "." + wanted)
-            if found is None:
-                raise AttributeError("there is no function %s.%s" % (self.name, attribute))
-            return found
+            if found is not None:
+                return found
+            full = self.name + "." + attribute
+            if attribute[:1] != "_":
+                raise AttributeError("there is no function " + full)
+
+            def internal(*args, **kwargs):  # modules name them when they are loaded, and call them in some functions
+                raise NotImplementedError("%s is an internal function of Salt, which the agent does not have" % full)
+            return internal
         module.__getattr__ = get
         if sys.version_info < (3, 7):
             raise ImportError("Python 3.7 is needed")
@@ -1288,6 +1307,23 @@ def checked_parts(parts, depth=0):
     return every
 
 
+def do_invoke(m):
+    """cmd.call of a file in pydsl: calls a function that the file defines."""
+    function = m["func"]
+    if isinstance(function, StandIn):
+        raise RuntimeError("the process that rendered the file of %s has ended, and the function with it" % function)
+    if not callable(function):
+        raise TypeError("cmd.call takes a function that a file with #!pydsl defines, not %s" % type(function).__name__)
+    result = function(*m["args"], **m["kws"])
+    answer = {"name": m["name"], "changes": {}, "result": False, "comment": ""}
+    if isinstance(result, dict):
+        answer.update(result)
+    else:
+        answer.update(changes={"retval": result}, result=True if result is None else bool(result),
+                      comment=result if isinstance(result, str) else "")
+    return By(function, checked(answer))
+
+
 def do_watches(m):
     module = LOADERS["states"].module(m["name"])
     return module is not None and hasattr(module, "mod_watch")
@@ -1426,7 +1462,7 @@ def do_program(m):
     return By(module.run, module.run())
 
 
-DO = {"call": do_call, "list": do_list, "state": do_state, "watches": do_watches, "grains": do_grains, "why": do_why,
+DO = {"call": do_call, "list": do_list, "state": do_state, "watches": do_watches, "invoke": do_invoke, "grains": do_grains, "why": do_why,
       "pillar": do_pillar, "render": do_render, "program": do_program, "ping": lambda m: m.get("value")}
 
 
@@ -1443,6 +1479,8 @@ def main():
     with LINE.lock:
         m = LINE.receive()
         WORLD.begin(m["opts"])
+        PACKAGES.update(m["modules"].pop("python", {}))
+        sys.path.extend(place for place in m["packages"] if not changer(place))
         for kind, names in m["modules"].items():
             LOADERS[kind].files.update(names)
         for kind, names in m["broken"].items():

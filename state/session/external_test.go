@@ -1,15 +1,19 @@
 package session_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -272,5 +276,30 @@ func TestVaultGivesPillarData(t *testing.T) {
 		case err != nil || value.Repr(data) != c.want:
 			t.Errorf("%s gives %s, want %s: %v", c.conf, value.Repr(data), c.want, err)
 		}
+	}
+}
+
+// TestCommandThatHangsEndsWithItsContext runs a command that hangs. The error is that of the source, and the
+// command does not run on.
+func TestCommandThatHangsEndsWithItsContext(t *testing.T) {
+	set, dir := settings(t, nil)
+	file := filepath.Join(dir, "pid")
+	set.Options = value.NewMap("ext_pillar",
+		value.NewList(value.NewMap("cmd_yaml", "echo $$ > "+file+"; sleep 100; echo '{}'")))
+	s := families.New(set)
+	t.Cleanup(s.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := s.Pillar(ctx)
+	if _, failed := errors.AsType[*external.Failed](err); !failed || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+	pid, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat"); err == nil &&
+		!strings.Contains(string(stat), ") Z ") {
+		t.Errorf("the command is still running: %s", stat)
 	}
 }

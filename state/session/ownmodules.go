@@ -42,10 +42,14 @@ type signature struct {
 	output     string // the format that its module names for it in __outputter__; "" for none
 }
 
+// packagesDir is the directory of the packages that modules import by their names, as from a directory of PYTHONPATH.
+const packagesDir = "_python"
+
 // kinds returns the directory of each kind of module in a tree, with the names of Salt's loader.
 func kinds() map[string]string {
 	return map[string]string{"modules": "_modules", "states": "_states", "grains": "_grains", "utils": "_utils",
-		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops"}
+		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops",
+		"python": packagesDir}
 }
 
 // loadTime is the time limit for loading all modules. The worker limits the time of each of them.
@@ -64,8 +68,16 @@ func newOwnModules(s *Session) *ownModules {
 			o.found[kind] = files
 		}
 	}
+	var packages []string
+	for _, env := range s.states.Envs() {
+		dirs, err := s.states.FindDir(env, packagesDir)
+		if err != nil {
+			o.broken = err
+		}
+		packages = append(packages, dirs...)
+	}
 	o.worker = python.New(python.Options{Host: s.Host, Asks: o, Modules: o.known().Plain(), Opts: s.workerOptions(),
-		RealSalt: s.flag("python.salt", false)})
+		Packages: packages, RealSalt: s.flag("python.salt", false)})
 	return o
 }
 
@@ -131,7 +143,8 @@ func modulesIn(files roots.Files, dir string, found map[string]string) error {
 				continue
 			}
 		}
-		if _, taken := found[name]; !taken && !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") {
+		private := strings.HasPrefix(name, "_") && path.Base(dir) != packagesDir
+		if _, taken := found[name]; !taken && !private && !strings.HasPrefix(name, ".") {
 			found[name] = file
 		}
 	}

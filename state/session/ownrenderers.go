@@ -47,6 +47,9 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 	if err != nil {
 		return nil, renderError(err, c)
 	}
+	if c.Renderer == "pydsl" {
+		o.session.add("cmd", o.calls())
+	}
 	return v, nil
 }
 

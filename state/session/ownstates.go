@@ -43,7 +43,7 @@ func (s *ownState) Rehearse(ctx context.Context, h *host.Host) (module.Diff, err
 	}
 	changes, _ := answer.Value("changes").(*value.Map)
 	comment := value.Str(answer.Value("comment"))
-	d := module.Diff{Changes: changes, Comment: comment, Warnings: warningsOf(answer)}
+	d := module.Diff{Changes: changes, Comment: comment, Warnings: warningsOf(answer), More: moreOf(answer)}
 	switch answer.Value("result") {
 	case false:
 		return d, python.Failure(comment)
@@ -63,6 +63,11 @@ func (s *ownState) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 	if err != nil {
 		return module.Report{}, err
 	}
+	return reportOf(answer)
+}
+
+// reportOf returns the answer of a state function as a report, and an error if its result is false.
+func reportOf(answer *value.Map) (module.Report, error) {
 	changes, _ := answer.Value("changes").(*value.Map)
 	report := module.Report{Changes: changes, Comment: value.Str(answer.Value("comment")), Warnings: warningsOf(answer),
 		More: moreOf(answer)}
@@ -100,13 +105,18 @@ func (s *ownState) call(ctx context.Context, _ *host.Host, test bool) (*value.Ma
 	if s.sfun != "" {
 		question.Set("sfun", s.sfun)
 	}
-	v, err := s.own.worker.Do(ctx, "state", question)
+	return s.own.answer(ctx, "state", s.name, question)
+}
+
+// answer asks the worker for the answer of the state function name.
+func (o *ownModules) answer(ctx context.Context, what, name string, question *value.Map) (*value.Map, error) {
+	v, err := o.worker.Do(ctx, what, question)
 	if err != nil {
 		return nil, err
 	}
 	answer, ok := v.(*value.Map)
 	if !ok {
-		return nil, fmt.Errorf("%s answered with a %s", s.name, value.TypeName(v))
+		return nil, fmt.Errorf("%s answered with a %s", name, value.TypeName(v))
 	}
 	return answer, nil
 }
@@ -145,6 +155,62 @@ func (s *watchedState) Watched() module.Resource {
 	watched.name, watched.sfun, watched.takes = state+".mod_watch", fun, nil
 	return &watched
 }
+
+// calls returns the states cmd.call and cmd.wait_call. Only files in pydsl can declare them, since they take a Python
+// function.
+func (o *ownModules) calls() module.Table {
+	return module.Table{
+		"call":      func() module.Resource { return &ownCall{own: o} },
+		"wait_call": func() module.Resource { return &waitCall{ownCall{own: o}} },
+	}
+}
+
+// ownCall calls a function that a file in pydsl defines.
+type ownCall struct {
+	Name   string     `sls:"name"`
+	Func   any        `sls:"func,required"`
+	Args   any        `sls:"args"`
+	Kws    any        `sls:"kws"`
+	Others *value.Map `sls:"*"`
+	own    *ownModules
+}
+
+// Check is part of module.Resource. The result is unknown, since only a call of the function can tell the changes.
+func (c *ownCall) Check(context.Context, *host.Host) (module.Diff, error) {
+	return module.Diff{Unknown: true, Comment: "a dry run does not call the function " + c.Name}, nil
+}
+
+// Apply is part of module.Resource.
+func (c *ownCall) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
+	const name = "cmd.call"
+	if err := h.RecordCommand(ctx, name+" "+c.Name+" (Python)"); err != nil {
+		return module.Report{}, err
+	}
+	question := value.NewMap("name", c.Name, "func", c.Func, "args", value.NewList(), "kws", value.NewMap().Plain())
+	for key, v := range map[string]any{"args": c.Args, "kws": c.Kws} {
+		if v != nil {
+			question.Set(key, v)
+		}
+	}
+	answer, err := c.own.answer(ctx, "invoke", name, question)
+	h.Acted(ctx)
+	if err != nil {
+		return module.Report{}, err
+	}
+	return reportOf(answer)
+}
+
+// Watched is part of module.Watcher.
+func (c *ownCall) Watched() module.Resource { return c }
+
+// waitCall is a call that is made only when a state that it watches changes something.
+type waitCall struct{ ownCall }
+
+// Check is part of module.Resource.
+func (w *waitCall) Check(context.Context, *host.Host) (module.Diff, error) { return module.Diff{}, nil }
+
+// Watched is part of module.Watcher.
+func (w *waitCall) Watched() module.Resource { return &w.ownCall }
 
 // registry returns the known state functions.
 func (s *Session) registry() module.Registry {

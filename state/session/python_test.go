@@ -487,7 +487,7 @@ func TestFilesOfPydsl(t *testing.T) {
 		"states/other.sls":  "base:\n  test.nop: []\n",
 		"states/two.sls":    "#!pydsl\nstate('x').test.nop()\nstate('x').test.fail()\n",
 		"states/called.sls": "#!pydsl\ns = state('x')\ns.test.nop()\ns()\n",
-		"states/later.sls":  "#!pydsl\ndef f(): pass\nstate('x').cmd.call(f)\n",
+		"states/later.sls":  "#!pydsl\ndef f(): pass\nstate('x').test.nop(f)\n",
 		"states/wempy.sls":  "#!wempy|yaml\nx:\n  test.nop: []\n",
 	})
 	v, err := s.Call(t.Context(), "state.show_low_sls", []any{"web"}, nil, nil)
@@ -513,13 +513,106 @@ func TestFilesOfPydsl(t *testing.T) {
 	for name, words := range map[string]string{
 		"two":    "two.sls:3:1: renderer pydsl: PyDslError: test of x has the function nop, and gets fail",
 		"called": "called.sls:4:1: renderer pydsl: PyDslError: x is called",
-		"later":  "later.sls:3:1: renderer pydsl: PyDslError: cmd.call of x calls a Python function",
+		"later":  "later.sls:3:1: renderer pydsl: PyDslError: test.nop of x gets a Python function",
 		"wempy":  "wempy.sls:1:1: renderer wempy: ImportError: the host has no Python package wemplate",
 	} {
 		_, err := s.Call(t.Context(), "state.show_low_sls", []any{name}, nil, nil)
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: the error is %v, want %q", name, err, words)
 		}
+	}
+}
+
+// TestFilesOfPydslCallFunctions runs cmd.call and cmd.wait_call with functions that a file defines, as Salt does.
+func TestFilesOfPydslCallFunctions(t *testing.T) {
+	s, dir := pythonSession(t, map[string]string{"states/web.sls": "#!pydsl\n" +
+		"def write(text, end='.'):\n    with open('DIR/out', 'a') as f:\n        f.write(text + end)\n    return 'wrote'\n" +
+		"def answer():\n    return {'result': True, 'comment': 'mine', 'changes': {'a': 1}}\n" +
+		"def no():\n    return False\ndef fails():\n    raise ValueError('no disk')\n" +
+		"state('a').cmd.call(write, 'one', end='!')\nstate('b').cmd.call(answer)\nstate('c').cmd.call(no)\n" +
+		"state('d').cmd.call(fails)\nstate('e').cmd.wait_call(write, 'two').watch(cmd='b')\n" +
+		"state('f').cmd.wait_call(write, 'three')\n"})
+	file := filepath.Join(dir, "states/web.sls")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "DIR", dir)), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		p, err := s.Program(t.Context(), s.Named("web"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Test = dry
+		var got []string
+		for _, r := range s.Run(t.Context(), p, nil).All() {
+			first, _, _ := strings.Cut(r.Comment, "\n")
+			got = append(got, fmt.Sprintf("%s %s %v %s %s", r.ID(), r.Name(), r.Outcome, value.Repr(r.Changes), first))
+		}
+		written, _ := os.ReadFile(filepath.Join(dir, "out"))
+		want := wantedCalls(dry)
+		if all := strings.ReplaceAll(strings.Join(got, "\n"), dir, "DIR"); all != want || (string(written) == "") != dry ||
+			!dry && string(written) != "one!two." {
+			t.Errorf("dry %v: written %q, results\n%s\nwant\n%s", dry, written, all, want)
+		}
+	}
+}
+
+// wantedCalls returns the results of TestFilesOfPydslCallFunctions.
+func wantedCalls(dry bool) string {
+	if dry {
+		const says = " a dry run does not call the function "
+		return "a write 2 {}" + says + "write\nb answer 2 {}" + says + "answer\nc no 2 {}" + says + "no\nd fails 2 {}" +
+			says + "fails\ne write 2 {} unknown, because it runs only if cmd.call answer changes something:" + says +
+			"write\nf write 1 {} "
+	}
+	return "a write 1 {'retval': 'wrote'} wrote\nb answer 1 {'a': 1} mine\nc no 0 {'retval': False} \n" +
+		"d fails 0 {} ValueError: no disk (DIR/states/web.sls:11, in fails)\ne write 1 {'retval': 'wrote'} wrote\n" +
+		"f write 1 {} "
+}
+
+// TestPackagesOfTheTree imports packages of _python as from a directory of PYTHONPATH.
+func TestPackagesOfTheTree(t *testing.T) {
+	s, dir := pythonSession(t, map[string]string{
+		"states/_python/own/__init__.py":      "from .part import two\nfrom own.deep import low\nONE = 1\n",
+		"states/_python/own/part.py":          "import os\ndef two():\n    return 2\nFILE = os.path.basename(__file__)\n",
+		"states/_python/own/deep/__init__.py": "from ..part import two as low\n",
+		"states/_python/own/data.txt":         "data",
+		"states/_python/spread/part.py":       "PART = 'spread'\n",
+		"states/_python/_plain.py":            "def f():\n    return '__salt__' in globals(), __name__\n",
+		"states/_python/mako/__init__.py":     "MINE = True\n",
+		"states/_python/salt/__init__.py":     "raise ValueError('not this one')\n",
+		"states/_modules/use.py": "import _plain, mako, os, own, spread.part\nimport own.part as part\nimport salt.utils\n" +
+			"def all():\n    with open(os.path.join(own.__path__[0], 'data.txt')) as f:\n" +
+			"        return own.ONE, own.two(), own.low(), part.FILE, _plain.f(), mako.MINE, f.read(), spread.part.PART\n" +
+			"def absent():\n    import own.absent\n",
+		"states/web.sls": "#!py\nimport own\ndef run():\n    return {'x': {'test.nop': [{'name': 'n%d' % own.ONE}]}}\n",
+	})
+	a, err := s.Call(t.Context(), "use.all", nil, nil, nil)
+	const want = "(1, 2, 2, 'part.py', (False, '_plain'), True, 'data', 'spread')"
+	if got := value.Repr(a.Value); err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	_, err = s.Call(t.Context(), "use.absent", nil, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "ModuleNotFoundError: No module named 'own.absent'") {
+		t.Errorf("a part that is missing: %v", err)
+	}
+	if p, err := s.Program(t.Context(), s.Named("web")); err != nil || p.Steps[0].Name() != "n1" {
+		t.Errorf("an SLS file that imports a package: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	other := families.New(s.Settings)
+	t.Cleanup(other.Close)
+	if err := os.Chown(filepath.Join(dir, "states/_python/own/part.py"), 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.Call(t.Context(), "use.all", nil, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "part.py") {
+		t.Errorf("a part that another user owns is imported: %v", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestAnswersOfAMasterlessSalt(t *testing.T) {
 // TestSubStates runs a state that returns sub_state_run: its results are beside that of the state.
 func TestSubStates(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
-		"states/_states/mine.py": "def many(name):\n    return {'name': name, 'result': True, " +
+		"states/_states/mine.py": "def many(name):\n    return {'name': name, 'result': __opts__['test'] or True, " +
 			"'changes': {}, 'comment': 'c', 'sub_state_run': [{'changes': {'x': 1}, 'result': False, 'comment': 'sub', " +
 			"'low': {'name': 'n', 'state': 's', '__id__': 'i', 'fun': 'f'}}]}\n",
 		"states/web.sls": "x:\n  mine.many: []\n",
@@ -45,6 +45,10 @@ func TestSubStates(t *testing.T) {
 	if r := s.Run(t.Context(), p, nil).All()[0]; !r.Fails() || r.Outcome != exec.Succeeded ||
 		r.Explanation() != "c; its sub state s.f n failed: sub" {
 		t.Errorf("a deploy has result %v, fails %v: %s", r.Outcome, r.Fails(), r.Explanation())
+	}
+	dry, err := s.Call(t.Context(), "state.test", []any{"web"}, nil, nil)
+	if results, _ := dry.Value.(*value.Map); err != nil || !dry.Failed || !results.Has("s_|-i_|-n_|-f") {
+		t.Errorf("a dry run gives %s, failed %v, %v", value.Repr(dry.Value), dry.Failed, err)
 	}
 	answer, err := s.Call(t.Context(), "state.apply", []any{"web"}, nil, nil)
 	all, _ := answer.Value.(*value.Map)

@@ -85,4 +85,6 @@ func (c *configurable) Apply(_ context.Context, _ *host.Host, _ module.Diff) (mo
 	return report, p.failure()
 }
 
-func (c *configurable) Watched() module.Resource { return &fired{Changed: c.Changed} }
+func (c *configurable) Watched() module.Resource {
+	return &fired{Changed: c.Changed, Comment: c.Comment}
+}

@@ -3,6 +3,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,15 +18,16 @@ type Pillar func(path string) (any, bool)
 
 // Functions returns the functions of test.
 func Functions(pillar Pillar) module.Table {
-	pretend := func(changes, result bool) func() module.Resource {
-		return func() module.Resource { return &pretender{Changes: changes, Result: result} }
+	pretend := func(changes, result bool, comment, dry string) func() module.Resource {
+		return func() module.Resource { return &pretender{Changes: changes, Result: result, usual: comment, dry: dry} }
 	}
+	const succeeds, fails, dry = "Success!", "Failure!", "If we weren't testing, this would be "
 	return module.Table{
-		"nop":                     pretend(false, true),
-		"succeed_without_changes": pretend(false, true),
-		"succeed_with_changes":    pretend(true, true),
-		"fail_without_changes":    pretend(false, false),
-		"fail_with_changes":       pretend(true, false),
+		"nop":                     pretend(false, true, succeeds, ""),
+		"succeed_without_changes": pretend(false, true, succeeds, ""),
+		"succeed_with_changes":    pretend(true, true, succeeds, dry+"successful with changes"),
+		"fail_without_changes":    pretend(false, false, fails, dry+"a failure!"),
+		"fail_with_changes":       pretend(true, false, fails, dry+"failed with changes"),
 		"configurable_test_state": func() module.Resource { return &configurable{Changes: true, Result: true} },
 		"mod_watch":               func() module.Resource { return &fired{} },
 		"show_notification":       func() module.Resource { return &notification{} },
@@ -40,51 +42,62 @@ type pretender struct {
 	Comment string   `sls:"comment"`
 	Warn    []string `sls:"warnings"`
 	Changed []string `sls:"__changed__"`
+
+	usual string // the comment of a state that declares none
+	dry   string // the comment of a dry run; "" for the same as in a real run
 }
 
 func pretended() *value.Map {
 	return value.NewMap("testing", value.NewMap("old", "Unchanged", "new", "Something pretended to change"))
 }
 
+func (p *pretender) comment() string { return cmp.Or(p.Comment, p.usual) }
+
 func (p *pretender) failure() error {
 	if p.Result {
 		return nil
 	}
-	if p.Comment != "" {
-		return errors.New(p.Comment)
-	}
-	return errors.New("the state is declared to fail")
+	return errors.New(cmp.Or(p.comment(), "the state is declared to fail"))
 }
 
 func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
 	if p.Changes {
-		return module.Diff{Changes: pretended(), Comment: p.Comment, Warnings: p.Warn}, nil
+		return module.Diff{Changes: pretended(), Comment: p.comment(), Warnings: p.Warn}, nil
 	}
-	return module.Diff{Comment: p.Comment, Warnings: p.Warn}, p.failure()
+	return module.Diff{Comment: p.comment(), Warnings: p.Warn}, p.failure()
+}
+
+// Rehearse has the comment of a dry run.
+func (p *pretender) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
+	dry := *p
+	dry.Comment = cmp.Or(p.Comment, p.dry)
+	return dry.Check(ctx, h)
 }
 
 // ActsAlways reports whether the state reports changes in every run.
 func (p *pretender) ActsAlways() bool { return p.Changes }
 
 func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
-	return module.Report{Changes: d.Changes, Comment: p.Comment}, p.failure()
+	return module.Report{Changes: d.Changes, Comment: p.comment()}, p.failure()
 }
 
-func (p *pretender) Watched() module.Resource { return &fired{Changed: p.Changed} }
+func (p *pretender) Watched() module.Resource { return &fired{Changed: p.Changed, Comment: p.Comment} }
 
 // fired implements the reaction to changes of watched states. It reports their names.
 type fired struct {
 	Changed []string `sls:"__changed__"`
+	Comment string   `sls:"comment"`
 }
 
 func (f *fired) Watched() module.Resource { return f }
 
 func (f *fired) Check(context.Context, *host.Host) (module.Diff, error) {
-	return module.Diff{Changes: value.NewMap("Requisites with changes", value.Strings(f.Changed...)), Harmless: true}, nil
+	return module.Diff{Changes: value.NewMap("Requisites with changes", value.Strings(f.Changed...)), Harmless: true,
+		Comment: cmp.Or(f.Comment, "Watch statement fired.")}, nil
 }
 
 func (f *fired) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
-	return module.Report{Changes: d.Changes, Comment: "a watch fired"}, nil
+	return module.Report{Changes: d.Changes, Comment: d.Comment}, nil
 }
 
 // notification implements test.show_notification.

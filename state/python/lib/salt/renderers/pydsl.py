@@ -18,8 +18,11 @@ class Function:
 
     def __call__(self, *args, **kwargs):
         if args and callable(args[0]):
-            raise PyDslError("%s.%s of %s calls a Python function when states run, which is not supported: "
-                             "write a state module in _states" % (self._module._name, self._name, self._module._state))
+            if self._module._name != "cmd" or self._name not in ("call", "wait_call"):
+                raise PyDslError("%s.%s of %s gets a Python function, which only cmd.call and cmd.wait_call take" % (
+                    self._module._name, self._name, self._module._state))
+            function = args[0]
+            args, kwargs = (function.__name__,), {"func": function, "args": list(args[1:]), "kws": kwargs}
         if len(args) > 1:
             raise PyDslError("%s.%s of %s takes one argument without a name" % (
                 self._module._name, self._name, self._module._state))
