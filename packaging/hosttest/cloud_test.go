@@ -16,26 +16,27 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// guestInit is the first process of the guests of these tests: it counts its starts on the disk.
+// guestInit is the first process of the guests of these tests: it counts its starts on the disk, and ends with the
+// signals that stop a guest.
 const guestInit = `package main
 
 import (
 	"os"
 	"os/signal"
+	"syscall"
 )
 
 func main() {
 	ended := make(chan os.Signal, 9)
-	signal.Notify(ended)
+	signal.Ignore(syscall.SIGHUP)
+	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT, syscall.SIGPWR, syscall.Signal(37)) // 37 is SIGRTMIN+3
 	f, err := os.OpenFile("/srv/starts", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		panic(err)
 	}
 	_, _ = f.WriteString("start\n")
 	_ = f.Close()
-	for range ended {
-		return
-	}
+	<-ended
 }
 `
 
