@@ -38,7 +38,7 @@ its versions and go back to an earlier one, as for any project. docs/cloud.md de
 	}
 	k.flags(c)
 	c.AddCommand(k.nodeList(), k.nodeAdd(), k.nodeInfo(), k.nodeMode(), k.nodeRemove(), k.nodeDomain(), k.nodeEvacuate(),
-		k.nodeOpen())
+		k.nodeOpen(), k.nodeInit())
 	return c
 }
 

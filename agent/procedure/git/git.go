@@ -13,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -129,18 +131,37 @@ func run(ctx context.Context, env []string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Remote runs a command on another host, by the ssh that git uses. The words of the command must not contain characters
+// Host is a host that ssh reaches.
+type Host struct {
+	Name string // destination of ssh, such as root@dev1; after an @ it may be an IPv6 address
+	Port int    // 0 for that of the configuration of ssh
+}
+
+// URL returns the URL of a repository of the host.
+func (h Host) URL(path string) string {
+	if h.Port == 0 {
+		return h.Name + ":" + path
+	}
+	account, address, _ := strings.Cut(h.Name, "@")
+	return "ssh://" + account + "@" + net.JoinHostPort(address, strconv.Itoa(h.Port)) + path
+}
+
+// Remote runs a command on the host, by the ssh that git uses. The words of the command must not contain characters
 // that a shell interprets.
-func Remote(ctx context.Context, host string, command []string, out io.Writer) error {
+func (h Host) Remote(ctx context.Context, command []string, out io.Writer) error {
 	ssh := os.Getenv("GIT_SSH")
 	if ssh == "" {
 		ssh = "ssh"
 	}
-	cmd := exec.CommandContext(ctx, ssh, host, strings.Join(command, " "))
+	to := []string{h.Name}
+	if h.Port != 0 {
+		to = []string{"-p", strconv.Itoa(h.Port), h.Name}
+	}
+	cmd := exec.CommandContext(ctx, ssh, append(to, strings.Join(command, " "))...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return diag.Git.Hint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), host, err),
-			"see that `ssh %s corpus-agent version` works", host)
+		return diag.Git.Hint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), h.Name, err),
+			"see that `ssh %s corpus-agent version` works", strings.Join(to, " "))
 	}
 	return nil
 }
