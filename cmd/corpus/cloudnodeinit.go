@@ -42,5 +42,9 @@ func (k *clouds) initialise(ctx context.Context, s settingUp, node, destination 
 	if err := hasNode(now.data, node); err != nil {
 		return err
 	}
-	return k.setUp(ctx, s, destination, now.data.NodeHostname(node, k.channel), remote.Setting{Name: "top", Value: "merge"})
+	w, err := k.wanted(ctx, s, now.data.NodeHostname(node, k.channel), []remote.Setting{{Name: "top", Value: "merge"}})
+	if err != nil {
+		return err
+	}
+	return k.setUp(ctx, s, destination, w)
 }

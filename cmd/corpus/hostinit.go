@@ -49,11 +49,7 @@ func (s *settingUp) flags(c *cobra.Command) *cobra.Command {
 }
 
 // setUp sets up the host at a destination of ssh, and starts its first run.
-func (p *program) setUp(ctx context.Context, s settingUp, destination, hostname string, more ...remote.Setting) error {
-	w, err := p.wanted(ctx, s, hostname, more)
-	if err != nil {
-		return err
-	}
+func (p *program) setUp(ctx context.Context, s settingUp, destination string, w remote.Wanted) error {
 	h := remote.Host{Destination: destination, Err: p.Err}
 	facts, err := h.Examine(ctx, w.Agent.Digest)
 	if err != nil {
@@ -63,32 +59,41 @@ func (p *program) setUp(ctx context.Context, s settingUp, destination, hostname 
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	answer := setUpHost{Host: hostname, Destination: destination, Changes: append([]remote.Change{}, plan.Changes...)}
+	answer := setUpHost{Host: w.Hostname, Destination: destination, Changes: append([]remote.Change{}, plan.Changes...)}
 	if s.dry && p.json {
 		return p.JSON(answer)
 	}
-	if err := p.confirmSetUp(ctx, s, answer, facts.Hostname()); err != nil || s.dry {
+	p.showSetUp(s, answer)
+	if s.dry {
+		return nil
+	}
+	if err := p.confirmSetUp(ctx, s, answer, facts.Hostname()); err != nil {
 		return err
+	}
+	if err := p.install(ctx, h, plan); err != nil {
+		return exit.WithCode(exit.Failed, err)
+	}
+	return p.startFirst(ctx, h, answer)
+}
+
+// install makes the changes of a plan, and shows the progress of the copy.
+func (p *program) install(ctx context.Context, h remote.Host, plan *remote.Plan) error {
+	if len(plan.Changes) == 0 && plan.Introduced() {
+		return nil
 	}
 	show, done := p.progress("copying")
 	defer done()
-	var progress func(done, total int64)
-	if show != nil {
-		progress = func(done, total int64) { show("corpus-agent", done, total) }
-	}
-	if len(plan.Changes) > 0 || !plan.Introduced() {
-		if err := h.Install(ctx, plan, progress); err != nil {
-			return exit.WithCode(exit.Failed, err)
+	return h.Install(ctx, plan, func(done, total int64) {
+		if show != nil {
+			show("corpus-agent", done, total)
 		}
-	}
-	done()
-	return p.startFirst(ctx, h, answer)
+	})
 }
 
 // wanted returns what a host is to have.
 func (p *program) wanted(ctx context.Context, s settingUp, hostname string, more []remote.Setting) (w remote.Wanted,
 	err error) {
-	if w.Agent, err = ownAgent(s.agent); err != nil {
+	if w.Agent, err = agentOf(s.agent); err != nil {
 		return w, exit.WithCode(exit.Usage, err)
 	}
 	opened, err := p.openStore()
@@ -112,8 +117,8 @@ func (p *program) wanted(ctx context.Context, s settingUp, hostname string, more
 	return w, nil
 }
 
-// ownAgent reads the agent from a file, by default the one beside this program. That one has to be of the same commit.
-func ownAgent(file string) (remote.Agent, error) {
+// agentOf reads the agent from a file, by default the one beside this program.
+func agentOf(file string) (remote.Agent, error) {
 	if file != "" {
 		return remote.ReadAgent(file)
 	}
@@ -130,12 +135,18 @@ func ownAgent(file string) (remote.Agent, error) {
 		return remote.Agent{}, diag.Program.Hint(fmt.Errorf("there is no agent beside this program: %s does not exist", file),
 			"give --agent FILE, the program or the package (.deb) of corpus-agent of this release")
 	}
+	return ownAgent(file)
+}
+
+// ownAgent reads the agent beside this program, which has to be of the same commit.
+func ownAgent(file string) (remote.Agent, error) {
 	a, err := remote.ReadAgent(file)
 	if err != nil {
 		return a, err
 	}
 	if mine := revision(); mine != a.Revision {
-		return a, diag.Program.Hint(fmt.Errorf("%s is of the commit %.12s, and this program of %.12s", file, a.Revision, mine),
+		return a, diag.Program.Hint(fmt.Errorf("%s is of the commit %.12s, and this program of %.12s", file, a.Revision,
+			mine),
 			"install both of the same release, or say with --agent %s that it is the right one", file)
 	}
 	return a, nil
@@ -155,8 +166,8 @@ func revision() string {
 	return ""
 }
 
-// confirmSetUp shows the changes, and asks the user to confirm them, and by itself the one of the hostname.
-func (p *program) confirmSetUp(ctx context.Context, s settingUp, answer setUpHost, now string) error {
+// showSetUp shows the changes of a host.
+func (p *program) showSetUp(s settingUp, answer setUpHost) {
 	out := p.Err
 	if s.dry {
 		out = p.Out
@@ -166,10 +177,14 @@ func (p *program) confirmSetUp(ctx context.Context, s settingUp, answer setUpHos
 		if c.From != "" {
 			from = c.From + " -> "
 		}
-		fmt.Fprintf(out, "~ %s: %s%s\n", c.What, redact.URLs(from), redact.URLs(c.To))
+		fmt.Fprintf(out, "~ %s: %s%s\n", c.What, from, redact.URLs(c.To))
 	}
 	fmt.Fprintf(out, "then %s runs corpus-agent deploy\n", answer.Destination)
-	if s.dry || s.yes || len(answer.Changes) == 0 {
+}
+
+// confirmSetUp asks the user to confirm the changes, and by itself that of the hostname.
+func (p *program) confirmSetUp(ctx context.Context, s settingUp, answer setUpHost, now string) error {
+	if s.yes || len(answer.Changes) == 0 {
 		return nil
 	}
 	if !p.Asks() {
@@ -177,15 +192,12 @@ func (p *program) confirmSetUp(ctx context.Context, s settingUp, answer setUpHos
 			diag.Usage.Hint(errors.New("a person has to confirm the changes of a host, and there is no terminal to ask on"),
 				"give --yes to make them, or --dry-run to only see them"))
 	}
-	questions := []string{fmt.Sprintf("Make these changes on %s?", answer.Destination)}
+	ok := true
 	if now != answer.Host {
-		questions = append([]string{fmt.Sprintf("Change the hostname of %s from %s to %s?", answer.Destination, now,
-			answer.Host)}, questions...)
+		ok = p.Confirm(ctx, fmt.Sprintf("Change the hostname of %s from %s to %s?", answer.Destination, now, answer.Host))
 	}
-	for _, question := range questions {
-		if !p.Confirm(ctx, question) {
-			return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("nothing was changed"), "answer y to change the host"))
-		}
+	if !ok || !p.Confirm(ctx, fmt.Sprintf("Make these changes on %s?", answer.Destination)) {
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("nothing was changed"), "answer y to change the host"))
 	}
 	return nil
 }

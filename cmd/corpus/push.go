@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/procedure/git"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -30,7 +31,8 @@ func (p *program) pushCommand() *cobra.Command {
 and prints the progress. If the deploy fails, the push is refused. A pushed release is unsigned.
 
 HOST is a destination of ssh; its account must be allowed to run the agent, such as root. With --init the host
-is prepared for the project first. With --pillar the commit that is checked out there becomes the project's pillar first.
+is prepared for the project first. With --pillar the commit that is checked out there becomes the project's
+pillar first.
 
 With --cloud or --guest HOST is the name of a guest, and push goes to its port on its node, as root. Guests of prod
 are refused: publish a release for them.`,
@@ -70,6 +72,15 @@ func (k *clouds) push(ctx context.Context, push pushing) error {
 			return err
 		}
 	}
+	if err := k.pushTo(ctx, host, push); err != nil {
+		return err
+	}
+	return k.answer(map[string]string{"host": push.name, "project": push.project}, "pushed %s to %s", push.project,
+		push.name)
+}
+
+// pushTo prepares a host if that was ordered, and pushes the pillar and the project.
+func (k *clouds) pushTo(ctx context.Context, host git.Host, push pushing) error {
 	if push.initialise {
 		command := []string{"corpus-agent", "project", "init", push.project, "--git", "--branch", push.branch}
 		if push.env != "" {
@@ -81,16 +92,12 @@ func (k *clouds) push(ctx context.Context, push pushing) error {
 	}
 	repositories := "/srv/projects/" + push.project + "/git/"
 	if push.pillar != "" {
-		if err := git.Push(ctx, push.pillar, host.URL(repositories+"pillar.git"), push.branch, push.force,
-			k.Err); err != nil {
+		err := git.Push(ctx, push.pillar, host.URL(repositories+"pillar.git"), push.branch, push.force, k.Err)
+		if err != nil {
 			return err
 		}
 	}
-	if err := git.Push(ctx, push.tree, host.URL(repositories+"project.git"), push.branch, push.force, k.Err); err != nil {
-		return err
-	}
-	return k.answer(map[string]string{"host": push.name, "project": push.project}, "pushed %s to %s", push.project,
-		push.name)
+	return git.Push(ctx, push.tree, host.URL(repositories+"project.git"), push.branch, push.force, k.Err)
 }
 
 // guestHost returns where ssh reaches a guest, and its environment unless another one was given.
@@ -108,16 +115,22 @@ func (k *clouds) guestHost(ctx context.Context, push pushing) (git.Host, string,
 	}
 	g := now.data.Guests[push.name]
 	address := now.data.Nodes[g.Node].Address
+	return git.Host{Name: "root@" + address, Port: g.SSHPort}, cmp.Or(push.env, g.Env),
+		exit.WithCode(exit.Usage, push.refused(g, address))
+}
+
+// refused returns an error if nothing is pushed to a guest whose node has an address.
+func (push pushing) refused(g cloud.Guest, address string) error {
 	switch {
 	case g.Env == "prod" || push.env == "prod":
-		err = diag.Cloud.Hint(fmt.Errorf("guest %s is of prod, where nothing unsigned is deployed", push.name),
+		return diag.Cloud.Hint(fmt.Errorf("guest %s is of prod, where nothing unsigned is deployed", push.name),
 			"publish a release: corpus publish %s VERSION FILE --channel prod", g.Project)
 	case g.From != "":
-		err = diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", push.name, g.From, g.Node),
+		return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", push.name, g.From, g.Node),
 			"finish the move: corpus guest move %s %s", push.name, g.Node)
 	case address == "":
-		err = diag.Cloud.Hint(fmt.Errorf("node %s of guest %s has no address", g.Node, push.name),
+		return diag.Cloud.Hint(fmt.Errorf("node %s of guest %s has no address", g.Node, push.name),
 			"push to a destination of ssh that leads to the guest: corpus push root@HOST %s", push.project)
 	}
-	return git.Host{Name: "root@" + address, Port: g.SSHPort}, cmp.Or(push.env, g.Env), exit.WithCode(exit.Usage, err)
+	return nil
 }

@@ -4,11 +4,11 @@ package hosttest_test
 
 import (
 	"bytes"
-	"encoding/pem"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,121 +61,131 @@ func (p *person) corpus(words string) (*exec.Cmd, func() (int, string)) {
 	return cmd, func() (int, string) { _ = cmd.Wait(); return cmd.ProcessState.ExitCode(), out.String() }
 }
 
-// endSSH kills the ssh that a command has started.
-func endSSH(t *testing.T, command *exec.Cmd) {
-	t.Helper()
-	out, err := exec.Command("ps", "-o", "pid=", "--ppid", fmt.Sprint(command.Process.Pid)).Output()
-	if err != nil || len(bytes.Fields(out)) == 0 {
-		t.Fatalf("the command has started no ssh: %v", err)
-	}
-	for _, pid := range bytes.Fields(out) {
-		run(t, "kill", "-9", string(pid))
-	}
+// endSSH kills the ssh that a command has started, unless it has noticed by itself that the host is gone.
+func endSSH(command *exec.Cmd) {
+	_ = exec.Command("pkill", "-9", "-P", strconv.Itoa(command.Process.Pid)).Run()
 }
 
-// TestBareHostBecomesANode sets up a host over real ssh. Meanwhile ssh is killed, the network loses the host, and the host
-// its power.
-func TestBareHostBecomesANode(t *testing.T) {
-	n, s := lab.NewNetwork(t), newStore(t)
+// bareHost is a host that becomes a node.
+type bareHost struct {
+	*lab.Host
+	*person
+	t    *testing.T
+	line string // the command that makes it a node
+}
+
+// newBareHost boots a host with sshd, which reaches a store in which it is the node n1.
+func newBareHost(t *testing.T, n *lab.Network) *bareHost {
+	t.Helper()
+	s := newStore(t)
 	s.corpus("node", "add", "n1", "--mode", "prod", "--region", "eu1", "--address", "172.31.0.11", "--yes")
 	server := s.serve(n)
 	base := lab.Standard("bookworm")
 	base.Offers = append(base.Offers, "systemd-container", "nftables", "haproxy", "btrfs-progs")
 	h := lab.Boot(t, lab.Options{Base: base, Hostname: "bare", Network: n, Address: "172.31.0.11", Crash: true})
-	h.Write("/etc/hosts", h.Read("/etc/hosts")+lab.Gateway+" example.com\n")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	h.Write("/usr/local/share/ca-certificates/lab.crt", string(certificate))
-	h.Sh("update-ca-certificates")
-	p := newPerson(t, n, s, h)
-	h.Sh("sync")
+	s.reach(h, server)
+	h.Sh("rm /root/root.json")
 	environment := filepath.Join(t.TempDir(), "n1.env")
 	if err := os.WriteFile(environment, []byte("EXAMPLE_KEY=of-the-node\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	line := "node init n1 admin@172.31.0.11 --yes --host-store " + storeURL + " --environment " + environment
-	_, wait := p.corpus(line + " --dry-run")
+	b := &bareHost{Host: h, person: newPerson(t, n, s, h), t: t,
+		line: "node init n1 admin@172.31.0.11 --yes --host-store " + storeURL + " --environment " + environment}
+	h.Sh("sync")
+	return b
+}
+
+// copied returns how many bytes of the agent the host has.
+func (b *bareHost) copied() (bytes int) {
+	_, _ = fmt.Sscan(b.Run("sh", "-c", "stat -c %s /var/lib/corpus-init/agent-* 2>/dev/null || echo 0").Out, &bytes)
+	return bytes
+}
+
+// cutCopy starts the command, cuts it when a part of the agent has arrived, and returns how much the host has then.
+func (b *bareHost) cutCopy(what string, cut func()) int {
+	b.t.Helper()
+	before := b.copied()
+	cmd, wait := b.corpus(b.line)
+	lab.Eventually(b.t, time.Minute, "a part of the agent arrives", func() bool { return b.copied() > before+1<<20 })
+	cut()
+	endSSH(cmd) // as its ServerAliveInterval does later
+	code, out := wait()
+	if code != 3 || !strings.Contains(out, "hint: ") {
+		b.t.Fatalf("%s: exit code %d\n%s", what, code, out)
+	}
+	return before
+}
+
+// cutAt starts the command, and cuts the power of the host, or only ssh, when the host gets a file.
+func (b *bareHost) cutAt(file string, power bool) {
+	b.t.Helper()
+	b.Sh("sync")
+	cmd, wait := b.corpus(b.line)
+	for end := time.Now().Add(time.Minute); !b.Exists(file) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if power {
+		b.Cut()
+	}
+	endSSH(cmd)
+	code, out := wait()
+	if power {
+		b.Start()
+	}
+	b.t.Logf("%s: exit code %d, agent: %t, configuration: %t", file, code, b.Exists("/usr/bin/corpus-agent"),
+		b.Exists("/etc/corpus/agent.yaml"))
+	if code != 3 || !strings.Contains(out, "hint: ") {
+		b.t.Errorf("a cut at %s: exit code %d\n%s", file, code, out)
+	}
+	b.Sh("[ ! -e /usr/bin/corpus-agent ] || corpus-agent version; test -s /etc/hostname; test -s /etc/hosts; " +
+		"[ ! -e /etc/corpus/agent.yaml ] || grep '^top: .merge.$' /etc/corpus/agent.yaml; " +
+		"[ ! -e /etc/corpus/environment ] || grep of-the-node /etc/corpus/environment")
+}
+
+// TestBareHostBecomesANode sets up a host over real ssh. Meanwhile ssh is killed, the network loses the host, and the
+// host its power.
+func TestBareHostBecomesANode(t *testing.T) {
+	n := lab.NewNetwork(t)
+	b := newBareHost(t, n)
+	_, wait := b.corpus(b.line + " --dry-run")
 	if code, out := wait(); code != 0 || !strings.Contains(out, "hostname: bare -> cloud-prod-eu1-n1") ||
-		strings.Contains(out, "of-the-node") || h.Exists("/var/lib/corpus-init") {
+		strings.Contains(out, "of-the-node") || b.Exists("/var/lib/corpus-init") {
 		t.Fatalf("a dry run: %d\n%s", code, out)
 	}
-	const staged = "stat -c %s /var/lib/corpus-init/agent-* 2>/dev/null || echo 0"
-	copied := func() (bytes int) {
-		_, _ = fmt.Sscan(h.Run("sh", "-c", staged).Out, &bytes)
-		return bytes
+	n.Slow(b.Host, "16mbit") // at which the agent takes 16 seconds
+	b.cutCopy("a killed ssh", func() {})
+	if had := b.cutCopy("a lost network", func() { n.Lose(b.Host, 100) }); had < 1<<20 {
+		t.Errorf("the second command began again: the host had %d bytes", had)
 	}
-	arrives := func(more int) {
-		t.Helper()
-		lab.Eventually(t, time.Minute, "a part of the agent arrives", func() bool { return copied() > more })
+	n.Lose(b.Host, 0)
+	b.cutCopy("a power failure", func() { b.Sh("sync"); b.Cut() })
+	b.Start()
+	if had := b.copied(); had < 2<<20 {
+		t.Errorf("after a power failure the host has %d bytes", had)
 	}
-	cutOff := func(what string, code int, out string) {
-		t.Helper()
-		if code != 3 || !strings.Contains(out, "hint: ") || h.Exists("/usr/bin/corpus-agent") {
-			t.Fatalf("%s: exit code %d, the agent is installed: %t\n%s", what, code, h.Exists("/usr/bin/corpus-agent"), out)
-		}
+	for _, file := range []string{"/usr/bin/.corpus-agent.corpus-init", "/usr/bin/corpus-agent", "/etc/corpus/environment",
+		"/etc/corpus/agent.yaml"} {
+		b.cutAt(file, true)
 	}
-
-	n.Slow(h, "16mbit") // at which the agent takes 16 seconds
-	cmd, wait := p.corpus(line)
-	arrives(1 << 20)
-	endSSH(t, cmd)
-	code, out := wait()
-	cutOff("a killed ssh", code, out)
-
-	first := copied()
-	cmd, wait = p.corpus(line)
-	arrives(first + 1<<20)
-	h.Sh("sync")
-	h.Cut()
-	endSSH(t, cmd)
-	code, out = wait()
-	h.Start()
-	cutOff("a power failure", code, out)
-
-	second := copied()
-	if second <= first {
-		t.Errorf("the second command began again: %d bytes, and %d before it", second, first)
-	}
-	n.Slow(h, "16mbit")
-	cmd, wait = p.corpus(line)
-	arrives(second + 1<<20)
-	n.Lose(h, 100)
-	endSSH(t, cmd) // as the ServerAliveInterval does later
-	code, out = wait()
-	cutOff("a lost network", code, out)
-	n.Lose(h, 0)
-	n.Slow(h, "")
-
-	// The remaining steps are cut at times that grow.
-	for i, pause := range []time.Duration{300, 600, 900, 1200, 1500} {
-		cmd, wait = p.corpus(line)
-		time.Sleep(pause * time.Millisecond)
-		if i%2 == 0 {
-			_ = cmd.Process.Kill()
-		}
-		_ = exec.Command("pkill", "-9", "-P", fmt.Sprint(cmd.Process.Pid)).Run() // it may have ended
-		code, out = wait()
-		t.Logf("cut after %d ms: exit code %d, agent installed: %t, configured: %t", pause, code,
-			h.Exists("/usr/bin/corpus-agent"), h.Exists("/etc/corpus/agent.yaml"))
-		h.Sh("[ ! -e /usr/bin/corpus-agent ] || corpus-agent version; [ ! -e /etc/corpus/agent.yaml ] || " +
-			"grep -q '^top: ' /etc/corpus/agent.yaml")
-	}
-	_, wait = p.corpus(line)
-	if code, out = wait(); code != 0 || !strings.Contains(out, "is set up as cloud-prod-eu1-n1") {
+	b.cutAt("/var/lib/corpus/trust", false) // the run continues on the host, and the next command waits for it
+	_, wait = b.corpus(b.line)
+	if code, out := wait(); code != 0 || !strings.Contains(out, "is set up as cloud-prod-eu1-n1") {
 		t.Fatalf("the last command: exit code %d\n%s", code, out)
 	}
-	if got := h.Sh("hostname; cat /etc/hostname; stat -c %a:%U /etc/corpus/environment; cat /etc/corpus/environment; " +
-		"systemctl is-enabled corpus-agent.timer; systemctl is-active corpus-agent.timer; ls /var/lib | grep corpus; " +
-		"grep -e ^store -e ^top /etc/corpus/agent.yaml; systemctl is-active nftables haproxy; ls -d /sys/class/net/guests"); got !=
-		"cloud-prod-eu1-n1\ncloud-prod-eu1-n1\n600:root\nEXAMPLE_KEY=of-the-node\nenabled\nactive\ncorpus\n"+
-			"store: \""+storeURL+"\"\ntop: \"merge\"\nactive\nactive\n/sys/class/net/guests" {
-		t.Errorf("the node has\n%s", got)
+	if got, want := b.Sh("hostname; cat /etc/hostname; stat -c %a:%U /etc/corpus/environment; "+
+		"cat /etc/corpus/environment; systemctl is-enabled corpus-agent.timer; systemctl is-active corpus-agent.timer; "+
+		"ls /var/lib | grep corpus; grep -e ^store -e ^top /etc/corpus/agent.yaml; systemctl is-active nftables haproxy; "+
+		"ls -d /sys/class/net/guests"), "cloud-prod-eu1-n1\ncloud-prod-eu1-n1\n600:root\nEXAMPLE_KEY=of-the-node\n"+
+		"enabled\nactive\ncorpus\nstore: \""+storeURL+"\"\ntop: \"merge\"\nactive\nactive\n/sys/class/net/guests"; got !=
+		want {
+		t.Errorf("the node has\n%s\nwant\n%s", got, want)
 	}
-	_, wait = p.corpus(line + " --json")
-	if code, out = wait(); code != 0 || !strings.Contains(out, `"changes": [],`) || !strings.Contains(out, `"run": 0`) {
+	_, wait = b.corpus(b.line + " --json")
+	if code, out := wait(); code != 0 || !strings.Contains(out, `"changes": [],`) || !strings.Contains(out, `"run": 0`) {
 		t.Errorf("a host that is set up: exit code %d\n%s", code, out)
 	}
-	h.Reboot()
-	if got := h.Sh("hostname; corpus-agent status --json | grep -c cloud"); !strings.HasPrefix(got, "cloud-prod-eu1-n1") {
+	b.Reboot()
+	if got := b.Sh("hostname; corpus-agent status --json | grep -c cloud"); !strings.HasPrefix(got, "cloud-prod-eu1-n1") {
 		t.Errorf("after a reboot the host is %q", got)
 	}
 }

@@ -70,20 +70,24 @@ func (a *Agent) describe(binary []byte) error {
 	if info.Path != program {
 		return fmt.Errorf("it is %s", info.Path)
 	}
-	switch f.Machine {
-	case elf.EM_X86_64:
-		a.Machine = "x86_64"
-	case elf.EM_AARCH64:
-		a.Machine = "aarch64"
-	default:
-		a.Machine = f.Machine.String()
-	}
+	a.Machine = machine(f.Machine)
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			a.Revision = s.Value
 		}
 	}
 	return nil
+}
+
+// machine returns the name of an architecture that uname -m prints.
+func machine(m elf.Machine) string {
+	switch m {
+	case elf.EM_X86_64:
+		return "x86_64"
+	case elf.EM_AARCH64:
+		return "aarch64"
+	}
+	return m.String()
 }
 
 func sum(data []byte) string {
@@ -105,25 +109,32 @@ func packaged(data []byte) ([]byte, error) {
 		if rest = rest[arHeader:]; err != nil || size < 0 || size > len(rest) {
 			return nil, errors.New("the package is damaged")
 		}
-		content := bytes.NewReader(rest[:size])
-		switch name {
-		case "data.tar.gz":
-			r, err := gzip.NewReader(content)
-			if err != nil {
-				return nil, err
-			}
-			return programIn(r)
-		case "data.tar.zst":
-			r, err := zstd.NewReader(content)
-			if err != nil {
-				return nil, err
-			}
-			defer r.Close()
-			return programIn(r)
+		if compressed, is := strings.CutPrefix(name, "data.tar."); is {
+			return unpacked(compressed, bytes.NewReader(rest[:size]))
 		}
 		rest = rest[min(len(rest), size+size%2):]
 	}
-	return nil, errors.New("the package has no data.tar.gz")
+	return nil, errors.New("the package has no data.tar")
+}
+
+// unpacked returns the program in the files of a package.
+func unpacked(compressed string, content io.Reader) ([]byte, error) {
+	switch compressed {
+	case "gz":
+		r, err := gzip.NewReader(content)
+		if err != nil {
+			return nil, err
+		}
+		return programIn(r)
+	case "zst":
+		r, err := zstd.NewReader(content)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return programIn(r)
+	}
+	return nil, fmt.Errorf("the package has its files as data.tar.%s, and not as gz or zst", compressed)
 }
 
 // mostProgram is the maximum size of the program, in bytes.

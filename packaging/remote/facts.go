@@ -52,32 +52,39 @@ func parseFacts(destination, out string, now time.Time) (Facts, error) {
 // mostSkew is how far the clock of a host may be off. Stores refuse requests with a time that is 15 minutes off.
 const mostSkew = 5 * time.Minute
 
+// refusals are the reasons why a host cannot run the agent.
+type refusals struct {
+	host string
+	errs []error
+}
+
+func (r *refusals) add(t diag.Topic, what, hint string) {
+	r.errs = append(r.errs, t.Hint(errors.New(r.host+" "+what), "%s", hint))
+}
+
 // check returns why the host cannot run the agent: all reasons at once.
 func (f Facts) check(a Agent) error {
-	var errs []error
-	fail := func(t diag.Topic, what, hint string) {
-		errs = append(errs, t.Hint(errors.New(f.destination+" "+what), "%s", hint))
-	}
+	r := &refusals{host: f.destination}
+	system := f.values["system"]
 	distribution := strings.Fields(f.values["distribution"])
-	if f.values["system"] != "Linux" || !slices.Contains(distribution, "debian") && !slices.Contains(distribution, "ubuntu") {
-		fail(diag.Needs, fmt.Sprintf("runs %s %s, and not Debian or Ubuntu", f.values["system"], strings.Join(distribution, " ")),
+	if system != "Linux" || !slices.Contains(distribution, "debian") && !slices.Contains(distribution, "ubuntu") {
+		r.add(diag.Needs, fmt.Sprintf("runs %s %s, and not Debian or Ubuntu", system, strings.Join(distribution, " ")),
 			"install the agent there by its package (docs/packages.md)")
 	}
 	if f.values["systemd"] == "" {
-		fail(diag.Needs, "was not booted with systemd, which runs the agent", "boot it with systemd; a container of docker is no host")
+		r.add(diag.Needs, "was not booted with systemd, which runs the agent",
+			"boot it with systemd; a container of docker is no host")
 	}
 	if machine := f.values["machine"]; machine != a.Machine {
-		fail(diag.Needs, fmt.Sprintf("has the architecture %s, and %s is for %s", machine, a.File, a.Machine),
+		r.add(diag.Needs, fmt.Sprintf("has the architecture %s, and %s is for %s", machine, a.File, a.Machine),
 			"give the agent for "+machine+": --agent FILE, of the release that this corpus is from")
 	}
-	f.checkClock(fail)
-	for place, dir := range map[string]string{"free_var": "/var/lib", "free_usr": "/usr/bin", "free_etc": "/etc"} {
-		f.checkRoom(place, dir, a, fail)
-	}
-	return errors.Join(errs...)
+	f.checkClock(r)
+	f.checkRoom(r, a)
+	return errors.Join(r.errs...)
 }
 
-func (f Facts) checkClock(fail func(diag.Topic, string, string)) {
+func (f Facts) checkClock(r *refusals) {
 	seconds, err := strconv.ParseInt(f.values["now"], 10, 64)
 	off := f.asked.Sub(time.Unix(seconds, 0)).Round(time.Second)
 	if err == nil && off.Abs() <= mostSkew {
@@ -87,24 +94,26 @@ func (f Facts) checkClock(fail func(diag.Topic, string, string)) {
 	if off < 0 {
 		side = "ahead of"
 	}
-	fail(diag.Clock, fmt.Sprintf("has a clock that is %s %s that of this machine", off.Abs(), side),
+	r.add(diag.Clock, fmt.Sprintf("has a clock that is %s %s that of this machine", off.Abs(), side),
 		"set it: timedatectl set-ntp true; or date -s, if this machine is right")
 }
 
 // room is how much more than the agent has to be free, in KiB.
 const room = 16 << 10
 
-func (f Facts) checkRoom(place, dir string, a Agent, fail func(diag.Topic, string, string)) {
-	need := int64(1 << 10)
-	if f.values["agent"] != a.Program && place != "free_etc" {
-		need = 2*int64(len(a.Data))>>10 + room
-	}
-	free, err := strconv.ParseInt(f.values[place], 10, 64)
-	if err == nil && place == "free_var" {
-		free += f.part >> 10
-	}
-	if err != nil || free < need {
-		fail(diag.Disk, fmt.Sprintf("has %s KiB free in %s, and %d KiB are needed", f.values[place], dir, need),
-			"make room there: df -h "+dir+"; apt-get clean")
+func (f Facts) checkRoom(r *refusals, a Agent) {
+	for place, dir := range map[string]string{"free_var": "/var/lib", "free_usr": "/usr/bin", "free_etc": "/etc"} {
+		need := int64(1 << 10)
+		if f.values["agent"] != a.Program && place != "free_etc" {
+			need = 2*int64(len(a.Data))>>10 + room
+		}
+		free, err := strconv.ParseInt(f.values[place], 10, 64)
+		if place == "free_var" {
+			free += f.part >> 10
+		}
+		if err != nil || free < need {
+			r.add(diag.Disk, fmt.Sprintf("has %s KiB free in %s, and %d KiB are needed", f.values[place], dir, need),
+				"make room there: df -h "+dir+"; apt-get clean")
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -56,7 +57,7 @@ const (
 // NewPlan compares a host with what it is to have. Its error names all reasons why the host cannot have it.
 func NewPlan(w Wanted, f Facts) (*Plan, error) {
 	p := &Plan{wanted: w, facts: f, kind: kindNone, files: map[string][]byte{"root": w.Root}}
-	config, err := p.settled()
+	config, added, err := p.settled()
 	if err := errors.Join(f.check(w.Agent), p.checkPackage(), err); err != nil {
 		return nil, err
 	}
@@ -71,6 +72,7 @@ func NewPlan(w Wanted, f Facts) (*Plan, error) {
 	}
 	if !bytes.Equal(config, f.config) {
 		p.files["agent.yaml"] = config
+		p.add("/etc/corpus/agent.yaml", "", strings.Join(added, ", "))
 	}
 	if f.values["timer"] != "enabled active" {
 		p.add("corpus-agent.timer", f.values["timer"], "enabled active")
@@ -128,41 +130,45 @@ func short(digest string) string {
 	return "sha256:" + digest[:12]
 }
 
-// settled returns agent.yaml with the settings. It adds lines to that of the host, and changes none.
-func (p *Plan) settled() ([]byte, error) {
-	text := p.facts.config
-	if text == nil {
+// settled returns agent.yaml with the settings, and those that the host does not have yet. It adds lines to that of the
+// host, and changes none.
+func (p *Plan) settled() (text []byte, added []string, err error) {
+	if text = p.facts.config; text == nil {
 		text = p.wanted.NewConfig
 	}
 	now := map[string]any{}
 	if err := yaml.Unmarshal(text, &now); err != nil {
-		return nil, p.unsettled(fmt.Errorf("it is not YAML: %w", err))
+		return nil, nil, p.unsettled(fmt.Errorf("it is not YAML: %w", err))
 	}
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		text = append(text, '\n')
-	}
-	var errs []error
+	lines := ""
 	for _, s := range p.wanted.Settings {
 		value, there := now[s.Name]
-		switch {
-		case !there:
-			text = fmt.Appendf(text, "%s: %q\n", s.Name, s.Value)
-		case value != s.Value:
-			errs = append(errs, p.unsettled(fmt.Errorf("%s is %v there, and has to be %s", s.Name, value, s.Value)))
-			continue
+		if !there {
+			lines += fmt.Sprintf("%s: %q\n", s.Name, s.Value)
+		} else if value != s.Value {
+			err = errors.Join(err, p.unsettled(fmt.Errorf("%s is %v there, and has to be %s", s.Name, value, s.Value)))
 		}
 		if !there || p.facts.config == nil {
-			p.add("/etc/corpus/agent.yaml", "", s.Name+": "+s.Value)
+			added = append(added, s.Name+": "+s.Value)
 		}
 	}
-	then := map[string]any{}
-	err := yaml.Unmarshal(text, &then)
+	if err == nil && lines != "" {
+		text = fmt.Appendf(nil, "%s\n%s", bytes.TrimRight(text, "\n"), lines)
+		err = p.checkSettled(text)
+	}
+	return text, added, err
+}
+
+// checkSettled returns an error if agent.yaml lacks the settings: the lines that were added may be no part of it.
+func (p *Plan) checkSettled(text []byte) error {
+	has := map[string]any{}
+	err := yaml.Unmarshal(text, &has)
 	for _, s := range p.wanted.Settings {
-		if len(errs) == 0 && (err != nil || then[s.Name] != s.Value) {
-			errs = append(errs, p.unsettled(fmt.Errorf("no line %s: %s can be added to it", s.Name, s.Value)))
+		if err != nil || has[s.Name] != s.Value {
+			return p.unsettled(fmt.Errorf("no line %s: %s can be added to it", s.Name, s.Value))
 		}
 	}
-	return text, errors.Join(errs...)
+	return nil
 }
 
 func (p *Plan) unsettled(err error) error {

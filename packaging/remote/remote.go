@@ -1,8 +1,8 @@
 // Package remote sets up the agent on a host that ssh reaches.
 //
-// It runs the ssh of the system, so the keys, the configuration and the known hosts of the user apply. Everything that a
-// host gets is in the standard input of ssh, never in a command line, which other users can read. A command whose
-// connection was cut is repeated: it continues the copy of the agent, and replaces each file of the host at once.
+// It runs the ssh of the system, so the keys, the configuration and the known hosts of the user apply. What a host gets
+// is in the standard input of ssh, never in a command line, which other users can read. A command whose connection was
+// cut is repeated: it continues the copy of the agent, and replaces each file of the host at once.
 package remote
 
 import (
@@ -44,6 +44,7 @@ const (
 	connectionLost = 255
 	noSudo         = 90
 	noRights       = 91
+	busy           = 92
 	incomplete     = 93
 	otherBytes     = 94
 	notWritten     = 95
@@ -93,40 +94,41 @@ func (h Host) run(ctx context.Context, doing, name string, in io.Reader, out io.
 
 // failed returns the error of a script that ended with an exit code; -1 if a signal ended ssh.
 func (h Host) failed(doing string, code int) error {
-	e := &Exit{Host: h.Destination, Code: code}
-	set := func(t diag.Topic, doing, hint string) *Exit {
-		e.doing, e.hint = doing, t.Coded(hint)
-		return e
+	e := &Exit{Host: h.Destination, Code: code, doing: fmt.Sprintf("%s on %s: exit code %d", doing, h.Destination, code),
+		hint: diag.SSH.Coded("the host printed the reason above; then " + again)}
+	if code == -1 || code == connectionLost || code == incomplete {
+		e.doing = fmt.Sprintf("%s: the connection to %s failed or was cut", doing, h.Destination)
+		e.hint = diag.SSH.Coded(fmt.Sprintf("see that `ssh %s true` works; then %s", h.Destination, again))
 	}
-	again := "run the command again: it continues where this one ended"
-	switch code {
-	case -1, connectionLost, incomplete:
-		return set(diag.SSH, fmt.Sprintf("%s: the connection to %s failed or was cut", doing, h.Destination),
-			fmt.Sprintf("see that `ssh %s true` works; then %s", h.Destination, again))
-	case noSudo:
-		return set(diag.Rights, "the user of "+h.Destination+" is not root, and there is no sudo on the host",
-			"log in as root, or install sudo on the host")
-	case noRights:
-		return set(diag.Rights, "the user of "+h.Destination+" may not run sudo without a password",
-			"log in as root, or allow this user NOPASSWD in /etc/sudoers.d of the host")
-	case otherBytes:
-		return set(diag.Download, "the agent that arrived on "+h.Destination+" has another digest than that which was sent",
-			"the copy was removed: run the command again")
-	case notWritten:
-		return set(diag.Disk, "the agent cannot be written to /var/lib/corpus-init of "+h.Destination,
-			"see the reason above (df -h /var/lib); then "+again)
-	case notStarted:
-		return set(diag.Program, "the agent does not start on "+h.Destination+", and was not installed",
-			"see the reason above; give the agent of the host's architecture with --agent FILE")
-	case changedSince:
-		return set(diag.Busy, "another program has changed /etc/corpus/agent.yaml of "+h.Destination+" meanwhile",
-			"run the command again")
-	case badSettings:
-		return set(diag.Config, "the agent does not accept its configuration on "+h.Destination+", which stays as it was",
-			"correct what is printed above in /etc/corpus/agent.yaml of the host, and run the command again")
+	if m, known := meanings()[code]; known {
+		e.doing, e.hint = m.what+" ("+h.Destination+")", m.hint
 	}
-	return set(diag.SSH, fmt.Sprintf("%s on %s: exit code %d", doing, h.Destination, code),
-		"the host printed the reason above; then "+again)
+	return e
+}
+
+const again = "run the command again: it continues where this one ended"
+
+// meaning is what an exit code of a script means.
+type meaning struct{ what, hint string }
+
+func meanings() map[int]meaning {
+	return map[int]meaning{
+		noSudo: {"the account is not root, and the host has no sudo",
+			diag.Rights.Coded("log in as root, or install sudo on the host")},
+		noRights: {"the account may not run sudo without a password",
+			diag.Rights.Coded("log in as root, or allow the account NOPASSWD in /etc/sudoers.d of the host")},
+		busy: {"another command is setting the host up", diag.Busy.Coded("wait until it has ended; then " + again)},
+		otherBytes: {"the agent that arrived has another digest than that which was sent",
+			diag.Download.Coded("the copy was removed: run the command again")},
+		notWritten: {"the agent cannot be written to /var/lib/corpus-init of the host",
+			diag.Disk.Coded("see the reason above (df -h /var/lib); then " + again)},
+		notStarted: {"the agent does not start on the host, and was not installed",
+			diag.Program.Coded("see the reason above; give the agent of the host's architecture with --agent FILE")},
+		changedSince: {"another program has changed /etc/corpus/agent.yaml of the host meanwhile",
+			diag.Busy.Coded("run the command again")},
+		badSettings: {"the agent does not accept its configuration on the host, which stays as it was",
+			diag.Config.Coded("correct what is printed above in /etc/corpus/agent.yaml there, and run the command again")},
+	}
 }
 
 // Examine returns what a host has. digest is that of the agent that it may have a part of.

@@ -61,7 +61,8 @@ var tinyAgent = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "agent", "./cmd/corpus-agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "agent",
+		"./cmd/corpus-agent")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, errors.New(string(out))
@@ -69,8 +70,8 @@ var tinyAgent = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "agent"))
 })
 
-// far is a host below a directory. A program in the place of ssh runs commands there: with the paths of the scripts below
-// the root, and with programs of the test in the place of those that change a machine.
+// far is a host below a directory. A program in the place of ssh runs commands there: with the paths of the scripts
+// below the root, and with programs of the test in the place of those that change a machine.
 type far struct {
 	t    *testing.T
 	dir  string
@@ -80,8 +81,8 @@ type far struct {
 	want remote.Wanted
 }
 
-// programs are those on the host. cut is the number of bytes after which ssh loses its connection, and fatal the number of
-// the call of sync that kills its script, as a power failure does.
+// programs are those on the host. cut is the number of bytes after which ssh loses its connection, and fatal the number
+// of the call of sync that kills its script, as a power failure does.
 var programs = map[string]string{
 	"here/ssh": `while [ "$1" = -o ]; do shift 2; done
 [ "$1" = admin@n1 ] || exit 255
@@ -196,7 +197,8 @@ func (f *far) complete() {
 			f.t.Errorf("%s is %.80q, want %.80q", name, got, want)
 		}
 	}
-	for name, mode := range map[string]fs.FileMode{"usr/bin/corpus-agent": 0o755, "etc/corpus": 0o755, "etc/hostname": 0o644,
+	for name, mode := range map[string]fs.FileMode{"usr/bin/corpus-agent": 0o755, "etc/corpus": 0o755,
+		"etc/hostname": 0o644,
 		"etc/corpus/agent.yaml": 0o640, "etc/corpus/environment": 0o600, "etc/systemd/system/corpus-agent.timer": 0o644,
 		"etc/systemd/system-generators/corpus-agent-generator": 0o755, "var/lib/corpus-init": 0o700} {
 		if info, err := os.Stat(filepath.Join(f.root, name)); err != nil || info.Mode().Perm() != mode {
@@ -246,7 +248,7 @@ func TestHostIsSetUp(t *testing.T) {
 	}
 }
 
-// TestCutConnectionsAreContinued cuts the copy of the agent and the files several times, and kills the script at each sync.
+// TestCutConnectionsAreContinued cuts the copy of the agent several times, and kills the script at each sync.
 func TestCutConnectionsAreContinued(t *testing.T) {
 	artifacttest.Long(t)
 	f := newFar(t)
@@ -359,7 +361,8 @@ func TestFilesThatChangeMeanwhileStay(t *testing.T) {
 	}
 	f.write("root/etc/corpus/agent.yaml", "service: shop\n", 0o644)
 	err = f.host.Install(t.Context(), plan, nil)
-	if err == nil || !strings.Contains(err.Error(), "meanwhile") || f.read("root/etc/corpus/agent.yaml") != "service: shop\n" {
+	if err == nil || !strings.Contains(err.Error(), "meanwhile") ||
+		f.read("root/etc/corpus/agent.yaml") != "service: shop\n" {
 		t.Errorf("%v, and agent.yaml is %q", err, f.read("root/etc/corpus/agent.yaml"))
 	}
 }
@@ -414,7 +417,8 @@ func TestPackagesAreInstalled(t *testing.T) {
 	if err := f.install(); err != nil {
 		t.Fatalf("%v\n%s", err, f.out.String())
 	}
-	if f.read("root/usr/bin/corpus-agent") != string(program) || f.read("root/etc/systemd/system/corpus-agent.timer") != "" {
+	if f.read("root/usr/bin/corpus-agent") != string(program) ||
+		f.read("root/etc/systemd/system/corpus-agent.timer") != "" {
 		t.Error("the package was not installed, or units were")
 	}
 	if _, err := f.host.Run(t.Context()); err != nil {

@@ -18,9 +18,12 @@ put() {
   mv -f "$2.corpus-init" "$2"
   sync "${2%/*}"
 }
+mkdir -p "$stage"
+exec 9<"$stage" # an earlier command may still be at work here, although its connection was cut
+flock -w 180 9 || exit 92
 rm -rf "$new"
 mkdir -p "$new"
-tar -xf - -C "$new" --no-same-owner || exit 93
+timeout 120 tar -xf - -C "$new" --no-same-owner || exit 93
 [ -e "$new/end" ] || exit 93
 case $kind in
 binary)
@@ -37,7 +40,7 @@ binary)
 package)
   cat <"$part" >"$new/agent.deb"
   [ "$(sum "$new/agent.deb")" = "$digest" ] || { rm -f "$part"; exit 94; }
-  DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$new/agent.deb" >&2 </dev/null
+  DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$new/agent.deb" >&2 </dev/null 9<&-
   ;;
 esac
 rm -f "$stage"/agent-*
@@ -61,7 +64,8 @@ if [ -e "$new/agent.yaml" ]; then
   if [ -n "$config" ] || [ "$kind" != package ]; then # a package has written a file without settings
     [ "$(sum "$r/etc/corpus/agent.yaml")" = "$config" ] || exit 97
   fi
-  "$r/usr/bin/corpus-agent" config check --config "$new/agent.yaml" >&2 </dev/null || exit 98
+  answer=$("$r/usr/bin/corpus-agent" config check --config "$new/agent.yaml" 2>&1 </dev/null) ||
+    { printf '%s\n' "$answer" >&2; exit 98; }
   put "$new/agent.yaml" "$r/etc/corpus/agent.yaml" "$mode"
 fi
 for unit in corpus-agent.service corpus-agent.timer; do

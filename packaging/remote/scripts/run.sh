@@ -3,15 +3,16 @@
 set -eu
 r=
 stage=$r/var/lib/corpus-init
-set --
-[ ! -e "$stage/root" ] || set -- --trust-root "$stage/root"
 tries=0
 while :; do
+  set -- # the earlier command removes the root of trust when its run has ended, which has kept it
+  [ ! -e "$stage/root" ] || set -- --trust-root "$stage/root"
   code=0
   "$r/usr/bin/corpus-agent" deploy "$@" </dev/null >&2 || code=$?
   tries=$((tries + 1))
   if [ $code != 6 ] || [ $tries -ge 120 ]; then break; fi
   sleep 5
 done
-rm -rf "$stage"
+rm -f "$stage/root"
+rmdir "$stage" 2>/dev/null || :
 exit $code
