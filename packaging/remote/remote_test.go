@@ -198,7 +198,7 @@ func (f *far) complete() {
 		}
 	}
 	for name, mode := range map[string]fs.FileMode{"usr/bin/corpus-agent": 0o755, "etc/corpus": 0o755,
-		"etc/hostname": 0o644,
+		"etc/hostname":          0o644,
 		"etc/corpus/agent.yaml": 0o640, "etc/corpus/environment": 0o600, "etc/systemd/system/corpus-agent.timer": 0o644,
 		"etc/systemd/system-generators/corpus-agent-generator": 0o755, "var/lib/corpus-init": 0o700} {
 		if info, err := os.Stat(filepath.Join(f.root, name)); err != nil || info.Mode().Perm() != mode {
