@@ -52,58 +52,55 @@ func parseFacts(destination, out string, now time.Time) (Facts, error) {
 // mostSkew is how far the clock of a host may be off. Stores refuse requests with a time that is 15 minutes off.
 const mostSkew = 5 * time.Minute
 
-// refusals are the reasons why a host cannot run the agent.
-type refusals struct {
-	host string
-	errs []error
-}
-
-func (r *refusals) add(t diag.Topic, what, hint string) {
-	r.errs = append(r.errs, t.Hint(errors.New(r.host+" "+what), "%s", hint))
-}
-
 // check returns why the host cannot run the agent: all reasons at once.
 func (f Facts) check(a Agent) error {
-	r := &refusals{host: f.destination}
-	system := f.values["system"]
-	distribution := strings.Fields(f.values["distribution"])
-	if system != "Linux" || !slices.Contains(distribution, "debian") && !slices.Contains(distribution, "ubuntu") {
-		r.add(diag.Needs, fmt.Sprintf("runs %s %s, and not Debian or Ubuntu", system, strings.Join(distribution, " ")),
-			"install the agent there by its package (docs/packages.md)")
-	}
-	if f.values["systemd"] == "" {
-		r.add(diag.Needs, "was not booted with systemd, which runs the agent",
-			"boot it with systemd; a container of docker is no host")
-	}
-	if machine := f.values["machine"]; machine != a.Machine {
-		r.add(diag.Needs, fmt.Sprintf("has the architecture %s, and %s is for %s", machine, a.File, a.Machine),
-			"give the agent for "+machine+": --agent FILE, of the release that this corpus is from")
-	}
-	f.checkClock(r)
-	f.checkRoom(r, a)
-	return errors.Join(r.errs...)
+	return errors.Join(f.checkSystem(), f.checkMachine(a), f.checkClock(), f.checkRoom(a))
 }
 
-func (f Facts) checkClock(r *refusals) {
+func (f Facts) checkSystem() error {
+	var errs []error
+	system, distribution := f.values["system"], strings.Fields(f.values["distribution"])
+	if system != "Linux" || !slices.Contains(distribution, "debian") && !slices.Contains(distribution, "ubuntu") {
+		errs = append(errs, diag.Needs.Hint(fmt.Errorf("%s runs %s %s, and not Debian or Ubuntu", f.destination, system,
+			strings.Join(distribution, " ")), "install the agent there by its package (docs/packages.md)"))
+	}
+	if f.values["systemd"] == "" {
+		errs = append(errs, diag.Needs.Hint(fmt.Errorf("%s was not booted with systemd, which runs the agent", f.destination),
+			"boot it with systemd; a container of docker does not suffice"))
+	}
+	return errors.Join(errs...)
+}
+
+func (f Facts) checkMachine(a Agent) error {
+	machine := f.values["machine"]
+	if machine == a.Machine {
+		return nil
+	}
+	return diag.Needs.Hint(fmt.Errorf("%s has the architecture %s, and %s is for %s", f.destination, machine, a.File,
+		a.Machine), "give the agent for %s: --agent FILE, of the release that this corpus is from", machine)
+}
+
+func (f Facts) checkClock() error {
 	seconds, err := strconv.ParseInt(f.values["now"], 10, 64)
 	off := f.asked.Sub(time.Unix(seconds, 0)).Round(time.Second)
 	if err == nil && off.Abs() <= mostSkew {
-		return
+		return nil
 	}
 	side := "behind"
 	if off < 0 {
 		side = "ahead of"
 	}
-	r.add(diag.Clock, fmt.Sprintf("has a clock that is %s %s that of this machine", off.Abs(), side),
+	return diag.Clock.Hint(fmt.Errorf("%s has a clock that is %s %s that of this machine", f.destination, off.Abs(), side),
 		"set it: timedatectl set-ntp true; or date -s, if this machine is right")
 }
 
 // room is how much more than the agent has to be free, in KiB.
 const room = 16 << 10
 
-func (f Facts) checkRoom(r *refusals, a Agent) {
-	for place, dir := range map[string]string{"free_var": "/var/lib", "free_usr": "/usr/bin", "free_etc": "/etc"} {
-		need := int64(1 << 10)
+func (f Facts) checkRoom(a Agent) error {
+	var errs []error
+	for _, c := range [][2]string{{"free_var", "/var/lib"}, {"free_usr", "/usr/bin"}, {"free_etc", "/etc"}} {
+		place, dir, need := c[0], c[1], int64(1<<10)
 		if f.values["agent"] != a.Program && place != "free_etc" {
 			need = 2*int64(len(a.Data))>>10 + room
 		}
@@ -112,8 +109,9 @@ func (f Facts) checkRoom(r *refusals, a Agent) {
 			free += f.part >> 10
 		}
 		if err != nil || free < need {
-			r.add(diag.Disk, fmt.Sprintf("has %s KiB free in %s, and %d KiB are needed", f.values[place], dir, need),
-				"make room there: df -h "+dir+"; apt-get clean")
+			errs = append(errs, diag.Disk.Hint(fmt.Errorf("%s has %s KiB free in %s, and %d KiB are needed", f.destination,
+				f.values[place], dir, need), "make room there: df -h %s; apt-get clean", dir))
 		}
 	}
+	return errors.Join(errs...)
 }

@@ -55,15 +55,14 @@ const (
 
 // Exit is the error of a program on a host that ended with another exit code than 0.
 type Exit struct {
-	Host        string
-	Code        int
-	doing, hint string
+	Code int
+	err  error
 }
 
-func (e *Exit) Error() string { return e.doing }
+func (e *Exit) Error() string { return e.err.Error() }
 
-// Hint returns what to do about it.
-func (e *Exit) Hint() string { return e.hint }
+// Unwrap returns the error without the code.
+func (e *Exit) Unwrap() error { return e.err }
 
 // leaveTime is how long ssh may take to end after a signal.
 const leaveTime = time.Second
@@ -94,40 +93,37 @@ func (h Host) run(ctx context.Context, doing, name string, in io.Reader, out io.
 
 // failed returns the error of a script that ended with an exit code; -1 if a signal ended ssh.
 func (h Host) failed(doing string, code int) error {
-	e := &Exit{Host: h.Destination, Code: code, doing: fmt.Sprintf("%s on %s: exit code %d", doing, h.Destination, code),
-		hint: diag.SSH.Coded("the host printed the reason above; then " + again)}
 	if code == -1 || code == connectionLost || code == incomplete {
-		e.doing = fmt.Sprintf("%s: the connection to %s failed or was cut", doing, h.Destination)
-		e.hint = diag.SSH.Coded(fmt.Sprintf("see that `ssh %s true` works; then %s", h.Destination, again))
+		return &Exit{code, diag.SSH.Hint(fmt.Errorf("%s: the connection to %s failed or was cut", doing, h.Destination),
+			"see that `ssh %s true` works; then run the command again: it continues where this one ended", h.Destination)}
 	}
-	if m, known := meanings()[code]; known {
-		e.doing, e.hint = m.what+" ("+h.Destination+")", m.hint
+	if err, known := h.meanings()[code]; known {
+		return &Exit{code, err}
 	}
-	return e
+	return &Exit{code, diag.SSH.Hint(fmt.Errorf("%s on %s: exit code %d", doing, h.Destination, code),
+		"the host printed the reason above; then run the command again: it continues where this one ended")}
 }
 
-const again = "run the command again: it continues where this one ended"
-
-// meaning is what an exit code of a script means.
-type meaning struct{ what, hint string }
-
-func meanings() map[int]meaning {
-	return map[int]meaning{
-		noSudo: {"the account is not root, and the host has no sudo",
-			diag.Rights.Coded("log in as root, or install sudo on the host")},
-		noRights: {"the account may not run sudo without a password",
-			diag.Rights.Coded("log in as root, or allow the account NOPASSWD in /etc/sudoers.d of the host")},
-		busy: {"another command is setting the host up", diag.Busy.Coded("wait until it has ended; then " + again)},
-		otherBytes: {"the agent that arrived has another digest than that which was sent",
-			diag.Download.Coded("the copy was removed: run the command again")},
-		notWritten: {"the agent cannot be written to /var/lib/corpus-init of the host",
-			diag.Disk.Coded("see the reason above (df -h /var/lib); then " + again)},
-		notStarted: {"the agent does not start on the host, and was not installed",
-			diag.Program.Coded("see the reason above; give the agent of the host's architecture with --agent FILE")},
-		changedSince: {"another program has changed /etc/corpus/agent.yaml of the host meanwhile",
-			diag.Busy.Coded("run the command again")},
-		badSettings: {"the agent does not accept its configuration on the host, which stays as it was",
-			diag.Config.Coded("correct what is printed above in /etc/corpus/agent.yaml there, and run the command again")},
+// meanings returns the errors for the exit codes of the scripts.
+func (h Host) meanings() map[int]error {
+	to := h.Destination
+	return map[int]error{
+		noSudo: diag.Rights.Hint(fmt.Errorf("the account of %s is not root, and the host has no sudo", to),
+			"log in as root, or install sudo on the host"),
+		noRights: diag.Rights.Hint(fmt.Errorf("the account of %s may not run sudo without a password", to),
+			"log in as root, or allow the account NOPASSWD in /etc/sudoers.d of the host"),
+		busy: diag.Busy.Hint(fmt.Errorf("another command is setting %s up", to),
+			"wait until it has ended, and run the command again"),
+		otherBytes: diag.Download.Hint(fmt.Errorf("the agent on %s has another digest than that which was sent", to),
+			"the copy was removed: run the command again"),
+		notWritten: diag.Disk.Hint(fmt.Errorf("the agent cannot be written to /var/lib/corpus-init of %s", to),
+			"see the reason above (df -h /var/lib), and run the command again"),
+		notStarted: diag.Program.Hint(fmt.Errorf("the agent does not start on %s, and was not installed", to),
+			"see the reason above; give the agent of the host's architecture with --agent FILE"),
+		changedSince: diag.Busy.Hint(fmt.Errorf("another program has changed /etc/corpus/agent.yaml of %s meanwhile", to),
+			"run the command again"),
+		badSettings: diag.Config.Hint(fmt.Errorf("the agent does not accept its configuration on %s, which is unchanged", to),
+			"correct what is printed above in /etc/corpus/agent.yaml there, and run the command again"),
 	}
 }
 
