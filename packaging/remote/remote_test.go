@@ -37,7 +37,10 @@ func main() {
 			os.Exit(2)
 		}
 	case "deploy":
-		given, _ := os.ReadFile(os.Args[len(os.Args)-1])
+		given, err := os.ReadFile(os.Args[len(os.Args)-1])
+		if err != nil && len(os.Args) > 2 {
+			os.Exit(2)
+		}
 		_ = os.MkdirAll(root+"/var/lib/corpus/trust", 0o755)
 		_ = os.WriteFile(root+"/var/lib/corpus/trust/root.json", given, 0o644)
 		println("converged")
@@ -110,6 +113,7 @@ is-*) cat DIR/timer-$1 2>/dev/null || { echo no; exit 1; } ;;
 *enable*) echo enabled >DIR/timer-is-enabled ;;
 start*) echo active >DIR/timer-is-active ;;
 esac`,
+	"bin/sleep": `rm DIR/root/var/lib/corpus-init/root; echo 0 >DIR/code`,
 	"bin/sync": `n=$(($(cat DIR/syncs 2>/dev/null || echo 0) + 1))
 echo $n >DIR/syncs
 [ "$n" != "$(cat DIR/fatal 2>/dev/null)" ] || kill -9 $PPID`,
@@ -285,6 +289,18 @@ func TestCutConnectionsAreContinued(t *testing.T) {
 		t.Errorf("the scripts were killed %d times", cuts)
 	}
 	f.complete()
+}
+
+// TestRunWaitsForTheOneOfACutCommand has a run of an earlier command, whose script removes the root of trust.
+func TestRunWaitsForTheOneOfACutCommand(t *testing.T) {
+	f := newFar(t)
+	if err := f.install(); err != nil {
+		t.Fatal(err)
+	}
+	f.write("code", "6", 0o644)
+	if code, err := f.host.Run(t.Context()); code != 0 || err != nil || f.read("code") != "0\n" {
+		t.Errorf("after a run that held the lock: %d, %v", code, err)
+	}
 }
 
 // TestDamagedCopiesAreMadeAgain has other bytes in the copy that is continued.
