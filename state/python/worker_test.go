@@ -552,3 +552,13 @@ def loaded(given=1, *rest, named=2, **more):
 		t.Errorf("a call imports %v, %v", got, err)
 	}
 }
+
+// TestTableOfFunctionsIsALazyLoader asks for the class of __salt__, as modules do that accept a dict as well.
+func TestTableOfFunctionsIsALazyLoader(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": "import salt.loader\n" +
+		"def f():\n    return isinstance(__salt__, salt.loader.LazyLoader), hasattr(salt.loader, 'nothing')\n"}})
+	got, err := call(w, t.Context(), "own.f")
+	if err != nil || value.Repr(got) != "(True, False)" {
+		t.Errorf("got %s, %v", value.Repr(got), err)
+	}
+}

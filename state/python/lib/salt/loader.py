@@ -25,3 +25,9 @@ def grains(opts=None, *args, **kwargs):
 def raw_mod(opts, name, functions, mod="modules"):
     loader = _main().LOADERS[mod]
     return {full: loader.find(full) for full in loader.names() if full.partition(".")[0] == name}
+
+
+def __getattr__(name):
+    if name == "LazyLoader":  # the class of __salt__, which modules ask for
+        return _main().Table
+    raise AttributeError("module salt.loader has no attribute " + name)
