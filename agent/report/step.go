@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -97,7 +99,29 @@ func StepOf(r *exec.Result) Step {
 	case r.NotRun:
 		s.Result = StepNotRun
 	}
+	s.Changes, _ = value.Printable(s.Changes).(*value.Map)
 	return s
+}
+
+// MarshalJSON writes the step. If its changes cannot be written, it writes why in their place, so that they never cost
+// the report of a run.
+func (s Step) MarshalJSON() ([]byte, error) {
+	type members Step
+	data, err := unescaped(members(s))
+	if err != nil {
+		s.Changes = value.NewMap("left out", fmt.Sprintf("the changes cannot be written as JSON: %v", err))
+		return unescaped(members(s))
+	}
+	return data, nil
+}
+
+// unescaped writes v as JSON. Whether <, > and & are escaped is left to the encoder of the whole document.
+func unescaped(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // UnknownReason returns the reason why a dry run could not determine what a state would do, in one line. It returns ""

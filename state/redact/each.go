@@ -106,7 +106,11 @@ func rewrite(v any, leaf func(any) any) any {
 			m.Plain()
 		}
 		for key, item := range v.All() {
-			_ = m.SetKey(rewrite(key, leaf), rewrite(item, leaf)) // it cannot fail: a text is a valid key
+			written := rewrite(key, leaf)
+			if text, ok := written.(string); ok { // keys that each hold a secret become the same
+				written = m.Unused(text)
+			}
+			_ = m.SetKey(written, rewrite(item, leaf)) // it cannot fail: a text is a valid key
 		}
 		return m
 	case *value.List:

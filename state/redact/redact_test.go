@@ -315,3 +315,14 @@ func TestSecretsAsPythonWritesThem(t *testing.T) {
 		t.Errorf("%s is shown as %s", value.Repr(data), value.Repr(got))
 	}
 }
+
+// TestRedactedKeysStayApart redacts a mapping whose keys hold secrets: each keeps its value.
+func TestRedactedKeysStayApart(t *testing.T) {
+	r := &redact.Redactor{}
+	r.Add("first-secret", "second-secret")
+	got := value.Repr(r.Value(value.NewMap("first-secret", 1, "second-secret", 2, redact.Mark, 3)))
+	want := value.Repr(value.NewMap(redact.Mark, 1, redact.Mark+" (2)", 2, redact.Mark+" (3)", 3))
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
