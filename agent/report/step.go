@@ -103,8 +103,8 @@ func StepOf(r *exec.Result) Step {
 	return s
 }
 
-// MarshalJSON writes the step. If its changes cannot be written, it writes why in their place, so that they never cost
-// the report of a run.
+// MarshalJSON writes the step. If its changes cannot be written, it writes why in their place, so that they never
+// cost the report of a run.
 func (s Step) MarshalJSON() ([]byte, error) {
 	type members Step
 	data, err := unescaped(members(s))

@@ -25,6 +25,9 @@ func listModules(dir string) ([]entry, error) {
 	return found, nil
 }
 
+// allModules is the time limit of all grain modules together, in limits of one program.
+const allModules = 6
+
 // runModules runs all grain modules among found together, and sets their answers. If a later directory has a module of
 // the same name, only the later one is run, as with Salt. The errors are those of modules that returned grains
 // nevertheless.
@@ -53,7 +56,8 @@ func (o Options) runModules(ctx context.Context, found []entry, answers []answer
 	if len(files) == 0 {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(ctx, cmp.Or(o.Timeout, defaultTimeout))
+	// The worker limits the time of each function, so one that hangs leaves time for those of other files.
+	ctx, stop := context.WithTimeout(ctx, allModules*cmp.Or(o.Timeout, defaultTimeout))
 	defer stop()
 	all, err := o.Modules(ctx, files)
 	if err != nil {

@@ -17,5 +17,5 @@ var (
 	WriteFrame = writeFrame
 )
 
-// LimitImports sets the maximum time that a file takes to be loaded.
-func (w *Worker) LimitImports(most time.Duration) { w.most = most }
+// LimitImports sets the maximum time that a file takes to be loaded, and a grain function to return.
+func (w *Worker) LimitImports(most time.Duration) { w.most, w.each = most, most }

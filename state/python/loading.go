@@ -14,10 +14,15 @@ import (
 // importTime is the maximum time that a file of the tree takes to be loaded, its __virtual__ and __init__ included.
 const importTime = 30 * time.Second
 
-// loading records which files the process is loading, and those that no process loads any more: they ended one, or took
-// too long. Only the goroutine that has the turn uses it, except for overdue.
+// grainTime is the maximum time that a function of a grain module takes.
+const grainTime = 10 * time.Second
+
+// loading records which files the process is loading and which grain functions it runs, and those that no process
+// loads or runs any more: they ended one, or took too long. Only the goroutine that has the turn uses it, except for
+// overdue.
 type loading struct {
 	most    time.Duration
+	each    time.Duration // for a grain function
 	stack   []load
 	overdue atomic.Bool
 	broken  *value.Map // the reasons, by kind and name
@@ -25,16 +30,37 @@ type loading struct {
 
 type load struct {
 	kind, name string
+	function   string // the grain function that runs; "" while the file is loaded
+	most       time.Duration
 	timer      *time.Timer
 }
 
-// began records that the process loads a file. One that takes too long is interrupted.
-func (l *loading) began(what any, talk *dialog.Dialog) {
-	one := load{}
-	if list, ok := what.(*value.List); ok && list.Len() == 2 {
-		one.kind, one.name = value.Str(list.Items[0]), value.Str(list.Items[1])
+// ended says what became of a file or function during which python3 ended.
+func (l load) ended() string {
+	if l.function != "" {
+		return "python3 ended while it ran"
 	}
-	one.timer = time.AfterFunc(l.most, func() {
+	return "python3 ended while it was loaded"
+}
+
+// late says that a file or function took too long.
+func (l load) late() string {
+	if l.function != "" {
+		return fmt.Sprintf("it took more than %s", l.most)
+	}
+	return fmt.Sprintf("loading it took more than %s", l.most)
+}
+
+// began records that the process loads a file or runs a grain function. One that takes too long is interrupted.
+func (l *loading) began(what any, talk *dialog.Dialog) {
+	one := load{most: l.most}
+	if list, ok := what.(*value.List); ok && list.Len() >= 2 {
+		one.kind, one.name = value.Str(list.Items[0]), value.Str(list.Items[1])
+		if list.Len() > 2 {
+			one.function, one.most = value.Str(list.Items[2]), l.each
+		}
+	}
+	one.timer = time.AfterFunc(one.most, func() {
 		l.overdue.Store(true)
 		interrupt(talk)
 	})
@@ -97,12 +123,13 @@ func interrupt(talk *dialog.Dialog) {
 	talk.Kill()
 }
 
-// unloaded is the error of a file that is not loaded any more.
+// unloaded is the error of a file that is not loaded any more, or of a grain function that is not called any more.
 type unloaded struct{ text string }
 
 func (u *unloaded) Error() string { return u.text }
 
-// unload records why the file that the process was loading is not loaded any more, and returns that as an error.
+// unload records why the file that the process was loading is not loaded any more, or the function that it was running
+// not called any more, and returns that as an error.
 func (w *Worker) unload(why string) error {
 	last := w.stack[len(w.stack)-1]
 	names, ok := w.broken.Value(last.kind).(*value.Map)
@@ -111,8 +138,13 @@ func (w *Worker) unload(why string) error {
 		w.broken.Set(last.kind, names)
 	}
 	file := w.file()
-	names.Set(last.name, file+": "+why)
 	w.forget()
+	if last.function != "" {
+		name := last.name + "." + last.function
+		names.Set(name, name+": "+why)
+		return &unloaded{file + ": " + name + ": " + why}
+	}
+	names.Set(last.name, file+": "+why)
 	return &unloaded{"loading " + file + ": " + why}
 }
 

@@ -56,3 +56,27 @@ func TestLoadingEndsWithItsContext(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// TestGrainFunctionThatEndsTheWorkerCostsItselfAlone collects grains while a function ends the process, one is killed,
+// and one hangs.
+func TestGrainFunctionThatEndsTheWorkerCostsItselfAlone(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{
+		"grains/bad": "import os, time\ndef a():\n    return {'a': 1}\ndef exits():\n    os._exit(3)\n" +
+			"def hangs():\n    time.sleep(100)\ndef killed():\n    os.kill(os.getpid(), 9)\n",
+		"grains/good": "def f():\n    return {'good': 1}\n",
+	}})
+	w.LimitImports(300 * time.Millisecond)
+	v, err := w.Do(t.Context(), "grains", value.NewMap())
+	all, _ := v.(*value.Map)
+	if got := value.Repr(all.Value("good")); err != nil || got != "{'grains': {'good': 1}, 'problems': []}" {
+		t.Errorf("the good file gives %s: %v", got, err)
+	}
+	got := value.Repr(all.Value("bad"))
+	for _, want := range []string{"{'grains': {'a': 1}, ", "bad.exits: python3 ended while it ran (exit status 3)",
+		"bad.hangs: it took more than 300ms", "line 7 in hangs",
+		"bad.killed: python3 ended while it ran (signal: killed)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the bad file gives %s, want %q", got, want)
+		}
+	}
+}

@@ -95,7 +95,7 @@ type Worker struct {
 
 // New returns a worker. It starts no process yet.
 func New(o Options) *Worker {
-	w := &Worker{options: o, loading: loading{broken: value.NewMap().Plain(), most: importTime}}
+	w := &Worker{options: o, loading: loading{broken: value.NewMap().Plain(), most: importTime, each: grainTime}}
 	w.free = sync.NewCond(&w.mu)
 	return w
 }
@@ -196,8 +196,12 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 	if name, ok := question.Value("name").(string); ok {
 		subject = name
 	}
+	var last load
 	if file != "" {
-		subject = "loading " + file
+		subject, last = "loading "+file, w.stack[len(w.stack)-1]
+		if last.function != "" {
+			subject = file + ": " + last.name + "." + last.function
+		}
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		talk.Kill()
@@ -211,13 +215,13 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 			return fmt.Errorf("%s: loading a file before it: loading it took more than %s%s", subject, w.most,
 				lastLines(talk.Printed()))
 		}
-		return w.unload(fmt.Sprintf("loading it took more than %s%s", w.most, lastLines(talk.Printed())))
+		return w.unload(last.late() + lastLines(talk.Printed()))
 	}
 	if hungUp(err) {
 		err = ended(endedInCall, talk.Ending(), talk.Printed())
 		talk.Kill()
-		if _, killed := errors.AsType[*Killed](err); file != "" && !killed {
-			return w.unload("python3 ended while it was loaded" + strings.TrimPrefix(err.Error(), endedInCall))
+		if _, killed := errors.AsType[*Killed](err); file != "" && (!killed || last.function != "") {
+			return w.unload(last.ended() + strings.TrimPrefix(err.Error(), endedInCall))
 		}
 		return fmt.Errorf("%s: %w", subject, err)
 	}

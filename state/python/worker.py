@@ -1342,7 +1342,11 @@ def do_grains(m):
                 problems.append(loader.why(name))
             continue
         for function in sorted(one.functions):
-            f = one.functions[function]
+            f, lost = one.functions[function], loader.broken.get(name + "." + function)
+            if lost:
+                problems.append(lost)
+                continue
+            LINE.tell(loading=["grains", name, function])
             try:
                 arguments = {}
                 if any(p == "grains" for p, _ in signature(f)):
@@ -1355,6 +1359,8 @@ def do_grains(m):
                 text += " (%s)" % d["place"] if d["place"] and not d["trace"] else ""
                 problems.append("\n".join(["%s.%s: %s" % (name, function, text)] + d["trace"]))
                 continue
+            finally:
+                LINE.tell(loaded=True)
             grains.update(answer)
             found.update(answer)
     return every

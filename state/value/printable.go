@@ -5,12 +5,13 @@ import (
 	"math"
 )
 
-// printableDepth is the nesting from which Printable prints values. JSON documents may nest jsonDepth deep, and what the
-// value is a part of has some levels of its own.
+// printableDepth is the nesting from which Printable prints values. JSON documents may nest jsonDepth deep, and what
+// the value is a part of has some levels of its own.
 const printableDepth = jsonDepth / 2
 
-// Printable returns a copy of SLS data that JSON can represent. What JSON does not have is in the notation of Python: keys
-// such as bytes and tuples, bytes, objects, floats that are not finite, and what is nested more than 500 levels deep.
+// Printable returns a copy of SLS data that JSON can represent. What JSON does not have is in the notation of Python:
+// keys such as bytes and tuples, bytes, objects, floats that are not finite, and what is nested more than 500 levels
+// deep.
 func Printable(v any) any { return written(v, 0) }
 
 func written(v any, depth int) any {
@@ -19,20 +20,7 @@ func written(v any, depth int) any {
 	}
 	switch v := v.(type) {
 	case *Map:
-		if v == nil {
-			return v
-		}
-		m := &Map{plain: v.plain}
-		for key, item := range v.All() {
-			if _, err := JSONKey(key); err != nil {
-				key = Repr(key)
-			}
-			if name, ok := key.(string); ok {
-				key = m.Unused(name)
-			}
-			_ = m.SetKey(key, written(item, depth+1)) // a key of a mapping is a valid key
-		}
-		return m
+		return writtenMap(v, depth)
 	case *List:
 		return &List{Items: writtenItems(v.Items, depth)}
 	case Tuple:
@@ -45,6 +33,23 @@ func written(v any, depth int) any {
 		return Repr(v)
 	}
 	return v
+}
+
+func writtenMap(from *Map, depth int) *Map {
+	if from == nil {
+		return nil
+	}
+	m := &Map{plain: from.plain}
+	for key, item := range from.All() {
+		if _, err := JSONKey(key); err != nil {
+			key = Repr(key)
+		}
+		if name, ok := key.(string); ok {
+			key = m.Unused(name)
+		}
+		_ = m.SetKey(key, written(item, depth+1)) // a key of a mapping is a valid key
+	}
+	return m
 }
 
 func writtenItems(items []any, depth int) []any {
