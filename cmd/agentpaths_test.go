@@ -99,9 +99,10 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/records/who.go": {project, "Records.recallWho"},
 		"agent/doctor/onhost/pillar.go": {"after CheckPillar: root alone can change the directory and what is in it",
 			"readable"},
-		"agent/records/restore.go": {state + ", and " + project, "Records.Concerns"},
-		"agent/report/archive.go":  {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},
-		"agent/report/index.go":    {state, "Archive.keepIndex"},
+		"agent/doctor/onhost/keys.go": {project + "; runs compile the same files", "Host.encrypted"},
+		"agent/records/restore.go":    {state + ", and " + project, "Records.Concerns"},
+		"agent/report/archive.go":     {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},
+		"agent/report/index.go":       {state, "Archive.keepIndex"},
 		"agent/self/restore.go": {etc + ", and the agent's own program and units",
 			"Self.restoreProgram file.restore put remove"},
 		"agent/self/self.go":            {etc + ", and the agent's own program and units", "fileOf stampOf unitFiles"},
@@ -132,8 +133,8 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 					u.function)
 			}
 			if e := allowed[name]; e.reason == "" || !slices.Contains(strings.Fields(e.functions), u.function) {
-				t.Errorf("%s:%d: %s: %s: use a safe walk.Root, or name the function here with the reason why no other user can "+
-					"change the path", name, u.line, u.function, u.text)
+				t.Errorf("%s:%d: %s: %s: use a safe walk.Root, or name the function here with the reason why no other user "+
+					"can change the path", name, u.line, u.function, u.text)
 			}
 		}
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/python"
+	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
 // hostErrors returns the system call errors for which no release is at fault: another release would have failed with
@@ -65,6 +66,12 @@ func AlsoSources(cause, back error) bool {
 // rollback. Nothing more can be done before it does.
 func AlsoPython(cause, back error) bool {
 	return also[*python.Unstarted](cause, back, func(err error) error { return err })
+}
+
+// AlsoKeys reports whether the deploy failed since this host lacks the keys of encrypted values, and nothing else
+// failed during the rollback. Nothing more can be done before the keys are back.
+func AlsoKeys(cause, back error) bool {
+	return also[*session.KeyFault](cause, back, func(err error) error { return err })
 }
 
 // PythonKilled reports whether a module's python3 was killed during a call. Another release may fail with that as well,

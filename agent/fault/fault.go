@@ -104,7 +104,7 @@ func (r *Run) SameCause(good ledger.Pair, cause, back error) bool {
 	switch {
 	case failure.AlsoUnexecuted(r.Host.Layout, cause, back):
 		r.Record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, back)
-	case failure.AlsoSources(cause, back):
+	case failure.AlsoSources(cause, back), failure.AlsoKeys(cause, back):
 		r.Record.Note("%s runs again, but was not converged; the next run converges it: %v", good, back)
 	case failure.AlsoPython(cause, back):
 		r.Record.Note("%s runs again, but for what needs python3; the next run converges it: %v", good, back)

@@ -20,7 +20,7 @@ func TestMissingAgeKeyHint(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), ageKeyFile) {
 		t.Fatalf("the error is %v", err)
 	}
-	if hint := diag.HintOf(err); !strings.Contains(hint, "that the value was encrypted for") ||
+	if hint := diag.HintOf(err); !strings.Contains(hint, "that the values were encrypted for") ||
 		strings.Contains(hint, "make a key") {
 		t.Errorf("hint %q", hint)
 	}

@@ -45,8 +45,9 @@ func (d *ageDecrypter) Decrypt(_ context.Context, text string) (string, bool, er
 	if err != nil {
 		var none *age.NoIdentityMatchError
 		if errors.As(err, &none) {
-			return "", false, diag.Decrypt.Hint(fmt.Errorf("no key in %s decrypts this value", d.file),
-				"encrypt it for this host: age -a -r RECIPIENT")
+			return "", false, noKey(diag.Decrypt.Hint(fmt.Errorf("no key in %s decrypts this value", d.file),
+				"put the key there that it was encrypted for, if the key of this host was lost or replaced; otherwise encrypt "+
+					"it for this host: age -a -r RECIPIENT"))
 		}
 		return "", false, fmt.Errorf("decrypting a value: %w", err)
 	}
@@ -65,21 +66,73 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	if d.file == "" {
 		d.file = ageKeyFile
 	}
-	if err := rootsKeys(d.host, d.file); err != nil {
-		return nil, err
-	}
-	data, err := d.host.Files.ReadFile(d.file)
+	keys, err := readAgeKeys(d.host, d.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Decrypt.Hint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file),
-			"put the private key there that the value was encrypted for, with mode 0600; a new key does not decrypt it")
+		err = fmt.Errorf("a value is encrypted with age, and %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the age keys: %w", err)
+		return nil, noKey(err)
 	}
 	warnReadable(d.host.Files, d.file, d.log)
-	if d.keys, err = age.ParseIdentities(strings.NewReader(string(data))); err != nil {
-		d.keys = nil
-		return nil, fmt.Errorf("reading the age keys in %s: %w", d.file, err)
+	d.keys = keys
+	return keys, nil
+}
+
+// readAgeKeys reads the keys of a file. Each error has a hint; that of a missing file is fs.ErrNotExist.
+func readAgeKeys(h *host.Host, file string) ([]age.Identity, error) {
+	const putBack = "put the private key there that the values were encrypted for, with mode 0600; a new key does not " +
+		"decrypt them"
+	if err := rootsKeys(h, file); err != nil {
+		return nil, err
 	}
-	return d.keys, nil
+	data, err := h.Files.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, diag.Decrypt.Hint(&absentKeys{file}, putBack)
+	case err != nil:
+		return nil, diag.Decrypt.Hint(fmt.Errorf("reading the age keys: %w", err),
+			"make %s a file that root can read: "+putBack, file)
+	}
+	keys, err := age.ParseIdentities(strings.NewReader(string(data)))
+	if err != nil {
+		return nil, diag.Decrypt.Hint(fmt.Errorf("reading the age keys in %s: %w", file, err), putBack)
+	}
+	return keys, nil
+}
+
+// absentKeys is the error of a host without a file of keys.
+type absentKeys struct{ file string }
+
+func (a *absentKeys) Error() string        { return "this host has no " + a.file }
+func (a *absentKeys) Is(target error) bool { return target == fs.ErrNotExist }
+
+// KeyFault is the error of a host whose keys for encrypted values are missing, cannot be used, or are other ones. It
+// would fail every release with such values, so no release is at fault for it.
+type KeyFault struct{ Err error }
+
+func (k *KeyFault) Error() string { return k.Err.Error() }
+
+// Unwrap returns the reason.
+func (k *KeyFault) Unwrap() error { return k.Err }
+
+// HostFault is part of diag.HostFault.
+func (*KeyFault) HostFault() {}
+
+// noKey marks an error as a KeyFault.
+func noKey(err error) error { return &KeyFault{err} }
+
+// AgeKeyFile is the file of the keys with which a host decrypts values for age.
+const AgeKeyFile = ageKeyFile
+
+// CheckAgeKeys reads the keys of age as a run does, and shows nothing of them. found reports whether there is a file;
+// open is the mode of a file that other users can read, with the command that closes it.
+func CheckAgeKeys(h *host.Host) (found bool, open error, err error) {
+	_, err = readAgeKeys(h, AgeKeyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil, err
+	}
+	warnReadable(h.Files, AgeKeyFile, func(_, message string) {
+		open = diag.Decrypt.Hint(errors.New(message), "chmod 0600 %s", AgeKeyFile)
+	})
+	return true, open, err
 }

@@ -69,7 +69,7 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 		return "", d.hung
 	}
 	if err := rootsKeys(d.host, d.keyDir()); err != nil {
-		return "", err
+		return "", noKey(err)
 	}
 	out, err := d.host.Commands.Run(ctx, host.Command{
 		Argv:  []string{"gpg", "--homedir", d.keyDir(), "--batch", "--no-tty", "--status-fd", "2", "-d"},
@@ -80,13 +80,17 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 		return "", fmt.Errorf("decrypting a value with gpg: %w", err)
 	}
 	if out.TimedOut {
-		d.hung = diag.Decrypt.Hint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
-			"see whether its agent hangs: gpgconf --homedir %s --kill all", d.keyDir())
+		d.hung = noKey(diag.Decrypt.Hint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
+			"see whether its agent hangs: gpgconf --homedir %s --kill all", d.keyDir()))
 		return "", d.hung
 	}
 	if out.Code != 0 {
-		return "", diag.Decrypt.Hint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
+		err := diag.Decrypt.Hint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
 			"see which keys there are: gpg --homedir %s --list-secret-keys", d.keyDir())
+		if strings.Contains(out.Stderr, "[GNUPG:] NO_SECKEY ") {
+			err = noKey(err)
+		}
+		return "", err
 	}
 	d.plain[block] = out.Stdout
 	return out.Stdout, nil

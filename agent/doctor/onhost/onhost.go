@@ -55,6 +55,7 @@ func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 	}
 	h.identity(ctx)
 	h.pillar()
+	h.keys()
 	h.trust()
 	h.store(ctx)
 	h.units(ctx)
