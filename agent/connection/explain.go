@@ -2,6 +2,7 @@ package connection
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -42,16 +43,23 @@ func (r *Run) noRootError(given grains.Identity) error {
 }
 
 // ExplainOlder adds the store to the error for metadata that is older than what the host has seen, since the host may
-// use another store than before. It returns any other error unchanged.
+// use another store than before, and says how a host gets the root of a store that has another one. It returns any other
+// error unchanged.
 func (r *Run) ExplainOlder(err error) error {
 	var refused *trust.Refused
-	if !errors.As(err, &refused) || refused.Check != trust.CheckVersion {
+	if !errors.As(err, &refused) || refused.Check != trust.CheckVersion && refused.Check != trust.CheckPin {
 		return err
 	}
 	url := redact.URLs(r.URL())
+	if refused.Check == trust.CheckPin {
+		return diag.Root.Hint(err, "if %s is not the store that is meant: corpus-agent deploy --store URL; if it is, this host "+
+			"has the root of another store, or of one that was set up in its place before: get the root.json that those who "+
+			"publish here have beside their keys, never from the store; then: rm -r %s; corpus-agent deploy --trust-root "+
+			"./root.json", url, r.Site.Layout.Trust())
+	}
 	return diag.Metadata.Hint(err, "the store %s is older than what this host has seen. To use another one: "+
-		"corpus-agent deploy --store URL (or `store` in agent.yaml); else restore its newest metadata, or find out who "+
-		"replaced it; if it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
+		"corpus-agent deploy --store URL (or `store` in agent.yaml); else %s", url,
+		strings.Replace(refused.Remedy(), "--rebuild`", "--rebuild --store "+url+"`", 1))
 }
 
 // ExplainReach adds a hint to the error of a request to the store, unless it has one.
@@ -61,8 +69,18 @@ func ExplainReach(err error) error {
 		return err
 	case errors.Is(err, store.ErrUnreachable):
 		return diag.Store.Hint(err, "see whether this host reaches the store; the next run tries again")
+	case errors.Is(err, store.ErrNotFound) && ofArtifact(err):
+		return diag.StoreLost.Hint(err, "the store lacks a file that is signed: a copy of a store is copied again from "+
+			"the publisher's; in the publisher's store `corpus publish` of the same file puts it back; `corpus verify` "+
+			"names all that is missing")
 	case errors.Is(err, store.ErrNotFound):
 		return diag.StoreURL.Hint(err, "check the store's URL, and run `corpus verify`")
 	}
 	return err
+}
+
+// ofArtifact reports whether an error is about an artifact, or a file beside it, which the metadata names.
+func ofArtifact(err error) bool {
+	failed, is := errors.AsType[*store.Error](err)
+	return is && strings.LastIndex(failed.Object, "/deploy/") > strings.LastIndex(failed.Object, "/metadata/")
 }

@@ -59,11 +59,14 @@ func (r *Refused) Hint() string {
 		topic = diag.Root
 	case CheckProof:
 		topic = diag.Proof
+	case CheckDigest, CheckLength:
+		topic = diag.StoreLost
 	}
-	return topic.Coded(r.remedy())
+	return topic.Coded(r.Remedy())
 }
 
-func (r *Refused) remedy() string {
+// Remedy is the hint without its code.
+func (r *Refused) Remedy() string {
 	switch r.Check {
 	case CheckExpiry:
 		return fmt.Sprintf("sign %s again (`corpus refresh`, with its keys), and compare this machine's clock (%s)", r.Of,
@@ -72,16 +75,29 @@ func (r *Refused) remedy() string {
 		return "if this machine's clock is wrong, set it (timedatectl set-ntp true, or chronyc makestep) and run again; if " +
 			"it is right, a publisher's clock was ahead: run `corpus refresh --rebuild` on a machine with the right time"
 	case CheckVersion:
-		return "the store was rolled back: restore its newest metadata, or find out who replaced it; if it was restored " +
-			"from an older copy on purpose, run `corpus refresh --rebuild`"
+		return "the store was rolled back: restore its newest metadata, or find out who replaced it; " + onCopy + "; if " +
+			"the store was restored from an older copy on purpose, " + byPublisher
 	case CheckPin:
 		return "compare the digest with the root.json that `corpus store init` wrote"
 	case CheckSignature:
 		return "if its key was revoked, let one that may sign it do so (`corpus export`, `corpus sign`, `corpus import`); " +
 			"if not, do not trust this store until you know who changed it"
 	}
+	if r.Check == CheckDigest || r.Check == CheckLength {
+		return "the store has other bytes than were signed: find out who or what changed them; " + onCopy + "; in the " +
+			"publisher's store `corpus publish` of the same file replaces an artifact; `corpus verify` names all such files"
+	}
 	return "do not trust this store until you know who changed it; `corpus verify`, on a workstation, checks all of it"
 }
+
+// Parts of hints about a store that has other files than were signed. Nothing may be signed in a copy of a store: its
+// versions would run ahead, and hosts would refuse what is copied next.
+const (
+	onCopy = "a copy of a store is copied again from the publisher's, timestamp.json last, and nothing is signed in " +
+		"it"
+	byPublisher = "its publisher runs `corpus refresh --rebuild` with the --keys directory that published last, or, " +
+		"where the seen in it is lost too, makes new keys: docs/trust.md#the-store-is-restored-from-a-backup"
+)
 
 // Withdrawn is the error for a release that its project withdrew. A host that runs it keeps it and reports this; no
 // other host deploys it.

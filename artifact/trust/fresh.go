@@ -197,8 +197,7 @@ func (c *Client) sameTimestamp(seen, data []byte) error {
 func refuseOther(of string, version int64) error {
 	return diag.Metadata.Hint(&Refused{Check: CheckVersion, Of: of,
 		Err: fmt.Errorf("it says something else than the version %d that was seen before", version)},
-		"the store was restored from an older copy: restore the newest metadata, or run `corpus refresh --rebuild` with the "+
-			"--keys directory that published last, which puts back what it kept")
+		"the store was restored from an older copy: restore the newest metadata; "+onCopy+"; otherwise "+byPublisher)
 }
 
 func (c *Client) refreshSnapshot(ctx context.Context) error {

@@ -73,7 +73,8 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 	default:
 		return false, diag.Root.Hint(&Refused{Check: CheckPin, Of: rootFile,
 			Err: fmt.Errorf("this host trusts root %s, not %s", before, digest)},
-			"to trust another store from scratch, remove %s first", dir)
+			"leave out --trust-root if the host is to follow the store that it has followed; to follow the store of that "+
+				"root instead: rm -r %s, and then the same command again", dir)
 	}
 	if _, err := newSet(root); err != nil {
 		return false, refuse(rootFile, err)
@@ -190,8 +191,8 @@ func foreign(root, trusted []byte) error {
 	return diag.Root.Hint(&Refused{Check: CheckPin, Of: "the store",
 		Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s",
 			digestOf(root), digestOf(trusted))},
-		"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; if "+
-			"this is the right store, its root was replaced: do not trust it until you know who did that")
+		"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; "+
+			"if this is the right store, its root was replaced: do not trust it until you know who did that")
 }
 
 // isForeign reports whether a root belongs to another store: it is signed by its own keys, and none of them may sign

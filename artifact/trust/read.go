@@ -163,17 +163,17 @@ func HintRebuild(err error) error {
 	if errors.As(err, &refused) {
 		if refused.Check == CheckForm || refused.Check == CheckDigest || refused.Check == CheckLength {
 			return diag.StoreLost.Hint(err,
-				"make sure that the URL is that of the store, and find out who changed it; run `corpus refresh --rebuild` on a "+
-					"machine with the keys of snapshot and "+
-					"timestamp, best with the --keys directory that published last: it restores what was kept, and says what to do "+
-					"about the rest")
+				"make sure that the URL is that of the store, and find out who changed it; "+onCopy+"; in the publisher's "+
+					"store run `corpus refresh --rebuild` with the keys of snapshot and timestamp, best with the --keys "+
+					"directory that published last: it restores what was kept, and says what to do about the rest")
 		}
 		return err
 	}
 	if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
 		return diag.StoreLost.Hint(err,
-			"the store has lost a file: run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, "+
-				"best with the --keys directory that published last: it restores what was kept and says what to do about the rest")
+			"the store has lost a file: "+onCopy+"; in the publisher's store run `corpus refresh --rebuild` with the keys "+
+				"of snapshot and timestamp, best with the --keys directory that published last: it restores what was kept and "+
+				"says what to do about the rest")
 	}
 	return err
 }
@@ -199,8 +199,8 @@ func SetUp(ctx context.Context, s store.Store) bool {
 // LostTimestamp returns the error for a store that was set up and has no timestamp.
 func LostTimestamp(err error) error {
 	return diag.StoreLost.Hint(fmt.Errorf("the store has lost its timestamp: %w", err),
-		"run `corpus refresh --rebuild` with the keys of snapshot and timestamp; it makes the file again and keeps every "+
-			"project")
+		onCopy+"; in the publisher's store run `corpus refresh --rebuild` with the keys of snapshot and timestamp: it "+
+			"makes the file again and keeps every project")
 }
 
 // Decode parses a signed file without verifying its signatures. All such files are parsed with it: it refuses files

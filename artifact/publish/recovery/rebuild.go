@@ -121,7 +121,8 @@ func mounted(ctx context.Context, p *publish.Publisher) error {
 		}
 	}
 	return publish.NewMistake(diag.StoreLost,
-		"see that it is mounted and that --store is right; restore the store from a backup first if all of it is lost",
+		"see that it is mounted and that --store is right; if all of it is lost, restore it from a backup or a copy "+
+			"first; where none is left, see docs/trust.md#the-store-lost-all-its-files",
 		"the store is empty, so there is nothing to rebuild from: nothing was written")
 }
 

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,11 @@ func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 	}
 	if own {
 		return publish.NewMistake(diag.StoreURL,
-			"take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
+			"take another directory for --keys; if this store lost all its files, restore it from a backup or a copy, and "+
+				"then: corpus refresh --rebuild; where none is left, see docs/trust.md#the-store-lost-all-its-files",
 			"these keys have set up a store before (%s)", p.Seen)
 	}
-	if err := checkRootFile(p, root); err != nil {
+	if err := checkRootFile(ctx, p); err != nil {
 		return err
 	}
 	if _, err := p.TimestampETag(ctx); err == nil {
@@ -80,21 +82,31 @@ func setSeenAside(p *publish.Publisher) error {
 	return durable.Rename(p.Seen, p.Seen+".other-"+p.Time().UTC().Format("20060102T150405"))
 }
 
-// checkRootFile returns an error if there is a root.json of another store.
-func checkRootFile(p *publish.Publisher, root []byte) error {
+// checkRootFile returns an error if there is a root.json that an interrupted Init of this store has not left. Hosts
+// trust that file: another root in its place, even one of the same keys, would be refused by all of them.
+func checkRootFile(ctx context.Context, p *publish.Publisher) error {
 	if p.Keys.Dir == "" {
 		return nil
 	}
 	file := filepath.Join(p.Keys.Dir, RootName)
 	there, err := walk.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && sameKeys(there, root) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return publish.NewMistake(diag.StoreURL, "take another directory for --keys, or move the file away",
-		"%s is the root of another store", file)
+	first, err := trust.ReadMetadata(ctx, p.Store, trust.RoleKey(tuf.RoleRoot, 1))
+	switch {
+	case err == nil && bytes.Equal(first, there):
+		return nil
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	return publish.NewMistake(diag.Root,
+		"if this store lost its files, restore it from a backup or a copy, and then: corpus refresh --rebuild; for "+
+			"another store take another directory for --keys; only if no host trusts that root any more, move the file away",
+		"%s is the root of another store, or of this one before it lost its files", file)
 }
 
 // checkLeft returns an error for versions of a role that an interrupted Init cannot have left.
