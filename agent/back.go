@@ -64,7 +64,9 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 	if err != nil {
 		return r.stuck(cause, err)
 	}
-	return exit.WithCode(exit.Interrupted, errors.New("interrupted; the links are as they were before"))
+	return exit.WithCode(exit.Interrupted, diag.Run.Hint(errors.New("interrupted; the links are as they were before"),
+		"the next run takes the deploy up again: corpus-agent deploy; a signal ended this one, as of `systemctl stop`, a "+
+			"shutdown or Ctrl-C: journalctl -u corpus-agent.service"))
 }
 
 // saveInterrupted keeps the attempt in the ledger if a reboot, or an end that a state asked for, interrupted it.
@@ -189,8 +191,9 @@ func (r *run) takeBack(ctx context.Context, scope undo.Scope, links map[string]l
 
 // interruptedGoingBack returns the error of a run that was interrupted during its rollback.
 func interruptedGoingBack(cause error) error {
-	return exit.WithCode(exit.Interrupted,
-		fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
+	return exit.WithCode(exit.Interrupted, diag.Run.Hint(
+		fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause),
+		"finish the rollback: corpus-agent deploy"))
 }
 
 // settleBack is settleDown for a pair whose files may be missing on the disk. It fetches missing files again before the
@@ -262,7 +265,8 @@ func (r *run) stuckBack(err error) error {
 		return nil
 	}
 	if errors.Is(err, context.Canceled) {
-		return exit.WithCode(exit.Interrupted, fmt.Errorf("interrupted; the next run finishes the rollback: %w", err))
+		return exit.WithCode(exit.Interrupted, diag.Run.Hint(
+			fmt.Errorf("interrupted; the next run finishes the rollback: %w", err), "finish the rollback: corpus-agent deploy"))
 	}
 	hints, finish := diag.HintsOf(err), "corpus-agent status; corpus-agent rollback --converge"
 	if len(hints) > 0 {

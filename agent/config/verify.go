@@ -16,7 +16,7 @@ func verify(data []byte, file string) diag.List {
 	c := checker{file: file}
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return append(c.problems, recipe.NotYAML(file, err))
+		return diag.Config.Of(diag.List{recipe.NotYAML(file, err)})
 	}
 	if len(root.Content) > 0 {
 		c.mapping("", root.Content[0])
@@ -112,7 +112,7 @@ func (c *checker) value(k Key, v *yaml.Node) {
 		return
 	case Probes:
 		_, problems := recipe.ParseProbes(v, c.file)
-		c.problems = append(c.problems, problems...)
+		c.problems = append(c.problems, diag.Config.Of(problems)...)
 		return
 	}
 	if v.Kind != yaml.ScalarNode {

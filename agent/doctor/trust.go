@@ -109,7 +109,7 @@ func (f *Findings) AskChannels(ctx context.Context, client *trust.Client, channe
 			f.OK("channel", "%s names %s", ref, release)
 		case errors.As(err, &withdrawn):
 			f.Warn("channel", diag.Withdrawn, "publish or point the channel at another release: corpus point", "%v", err)
-		case ref.Project == artifact.Base && (errors.Is(err, trust.ErrNoProject) || errors.Is(err, trust.ErrNoChannel)):
+		case ref.Project == artifact.Base && errors.Is(err, trust.ErrNoProject):
 			f.Skip("channel", "the store has no %s: this host deploys its service alone", ref)
 		default:
 			f.Error("channel", diag.Unpublished, err,

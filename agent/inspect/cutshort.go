@@ -126,5 +126,24 @@ func (h *Host) cutIn(run string, began time.Time, c *Cut) string {
 		}
 		c.Run = run
 	}
-	return redact.Controls(redact.URLs(h.Secrets().Text(last.InterruptedStep(run, machine))))
+	return h.shown(last.InterruptedStep(run, machine))
+}
+
+// doing describes the step of a run in progress, such as a hook or a state that has something to change, and for how
+// long it has been under way; "" if the journal has none. began is when the run took the lock.
+func (h *Host) doing(began time.Time) string {
+	last, err := h.Journal().Last()
+	if err != nil || last == nil {
+		return "" // the run reports a damaged journal
+	}
+	step, since := last.OpenStep(report.NewID(began))
+	if step == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s, for %s", h.shown(step), last.Name, diag.Elapsed(h.Time().Sub(since)))
+}
+
+// shown returns a text of the journal without secrets and control characters.
+func (h *Host) shown(text string) string {
+	return redact.Controls(redact.URLs(h.Secrets().Text(text)))
 }

@@ -42,6 +42,9 @@ func (h *Host) forRoot(err error) error {
 func (h *Host) History() ([]*report.Report, error) {
 	reports, err := h.Reports().All()
 	slices.Reverse(reports)
+	if err == nil && len(reports) == 0 && h.Reports().Any() {
+		err = errors.New("none of the reports of this host can be read")
+	}
 	return reports, h.forLook(err)
 }
 
@@ -53,6 +56,9 @@ func (h *Host) Report(id string) (*report.Report, error) {
 	}
 	r, err := h.Reports().Last()
 	err = h.forRoot(err)
+	if err == nil && r == nil && h.Reports().Any() {
+		return nil, exit.WithCode(exit.Usage, h.forLook(errors.New("none of the reports of this host can be read")))
+	}
 	if err == nil && r == nil {
 		err = exit.WithCode(exit.Usage, diag.Undeployed.Hint(errors.New("nothing ran on this host yet"),
 			"deploy first: corpus-agent deploy"))

@@ -48,6 +48,7 @@ type Status struct {
 	Expires  []trust.Expiry `json:"expires,omitempty"`
 	Expiring []trust.Expiry `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left
 	Running  *lock.Holder   `json:"running,omitempty"`
+	Doing    string         `json:"doing,omitempty"` // the step of the run in progress, and for how long
 	// why every run is refused with exit code 4, with what to do about it
 	Uncontrolled []string          `json:"uncontrolled,omitempty"`
 	Damaged      []Damage          `json:"damaged,omitempty"` // records of the agent that could not be read
@@ -110,6 +111,9 @@ func (h *Host) status() (Status, error) {
 		before: book.Previous,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login
+	for _, err := range diag.Parts(h.Damage()) {
+		h.damaged(&s, err)
+	}
 	h.trusted(&s)
 	if runs := book.Runs(); runs != nil {
 		s.Expires, s.Expiring = h.Expiries(runs.Service.Project)
@@ -127,7 +131,7 @@ func (h *Host) status() (Status, error) {
 		s.Unwritable = withHint(err)
 	}
 	if holder, ok := lock.Current(h.Layout.Lock()); ok {
-		s.Running = &holder
+		s.Running, s.Doing = &holder, h.doing(holder.Since)
 		s.CutShort = nil // it is in progress, not interrupted
 	}
 	for _, name := range records.ProjectsIn(book) {

@@ -433,6 +433,10 @@ func TestInterruptedStep(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				open, since := last.OpenStep("1")
+				if later, _ := last.OpenStep("2"); open != c.want || time.Since(since) > time.Minute || later != "" {
+					t.Errorf("the run is in %q since %v, or %q", open, since, later)
+				}
 				if got := last.InterruptedStep("1", h); got != c.want {
 					t.Errorf("the interrupted step is %q, want %q", got, c.want)
 				}

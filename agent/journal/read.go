@@ -2,12 +2,14 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -23,7 +25,8 @@ type Chapter struct {
 	Torn    bool // the last frame is incomplete, because of a power failure
 
 	path     string
-	end      int64 // offset of the end of the last whole frame
+	written  time.Time // when the file was last written
+	end      int64     // offset of the end of the last whole frame
 	last     sum
 	pieces   map[string]place
 	boot     string             // boot ID of the last run
@@ -68,6 +71,11 @@ func (j Journal) read(number int) (*Chapter, error) {
 		return nil, unread(err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, unread(err)
+	}
+	c.written = info.ModTime()
 	return c, c.load(f)
 }
 
@@ -209,6 +217,18 @@ func (c *Chapter) InterruptedStep(run string, h *host.Host) string {
 		}
 	}
 	return ""
+}
+
+// OpenStep returns the step that the last run has begun and not ended, and when the chapter was last written; "" if
+// there is none, or if that run began before the run with the ID oldest would have.
+func (c *Chapter) OpenStep(oldest string) (step string, since time.Time) {
+	if len(c.Runs) == 0 || c.Runs[len(c.Runs)-1] < oldest {
+		return "", since
+	}
+	if n := len(c.Records); n > 0 && c.Records[n-1].Run == c.Runs[len(c.Runs)-1] && c.Records[n-1].After == nil {
+		step = strings.TrimSpace(c.Records[n-1].Step + " " + programOf(c.Records[n-1]))
+	}
+	return cmp.Or(c.guarding, step), c.written
 }
 
 // preparation reports whether r is the record of a program that runs before states do, and that has ended.

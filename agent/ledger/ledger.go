@@ -6,7 +6,9 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +56,14 @@ func (w Withdrawn) When() string {
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
+}
+
+// With returns the reason of a hold together with another one; texts that are equal are kept once.
+func (h Hold) With(reason string) string {
+	if h.Reason == "" || reason == "" || slices.Contains(strings.Split(h.Reason, "; "), reason) {
+		return cmp.Or(h.Reason, reason)
+	}
+	return h.Reason + "; " + reason
 }
 
 // Running is a deploy between the move of its first link and its end. A run that finds one knows that the deploy was

@@ -23,7 +23,8 @@ type holdRequest struct {
 }
 
 // Hold prevents the deploy of new releases until Unhold; the deployed pair continues converging. A run that is in
-// progress sees the hold as well: it finishes a deploy whose links it has moved, and begins no other.
+// progress sees the hold as well: it finishes a deploy whose links it has moved, and begins no other. A host that is
+// held already keeps the reasons that it has, and gets this one in addition; one Unhold ends them all.
 func (rs *Records) Hold(reason string) error {
 	book, err := rs.ReadHostLedger()
 	if err != nil {
@@ -34,8 +35,8 @@ func (rs *Records) Hold(reason string) error {
 			"deploy first: corpus-agent deploy"))
 	}
 	hold := &ledger.Hold{Since: rs.Time().UTC(), Reason: reason}
-	if book.Hold != nil {
-		hold.Since = book.Hold.Since
+	if before := book.Hold; before != nil { // another person may have had that reason
+		hold.Since, hold.Reason = before.Since, before.With(reason)
 	}
 	return rs.requestHold("hold", holdRequest{hold})
 }

@@ -170,6 +170,21 @@ func (rs *Records) readSaved() (*ledger.Ledger, error) {
 	return book, err
 }
 
+// Damage returns why the file of the ledger, or of a request to hold this host, cannot be read, although ReadLedger may
+// take what it says from elsewhere; nil if both can be read or do not exist.
+func (rs *Records) Damage() error {
+	path := rs.LedgerPath()
+	book, err := ledger.Load(path)
+	named, unseen := walk.Named(path)
+	if err == nil && named && !rs.hasLedger() {
+		err = &ledger.Corrupt{Path: path, Err: errors.New("it is a symbolic link that leads nowhere")}
+	}
+	if err != nil {
+		book = &ledger.Ledger{}
+	}
+	return errors.Join(err, unseen, rs.Requested(book))
+}
+
 // ReadHostLedger reads the host's own ledger, even if rs is for another project.
 func (rs *Records) ReadHostLedger() (*ledger.Ledger, error) {
 	host := *rs

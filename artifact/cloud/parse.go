@@ -25,8 +25,7 @@ func Parse(file string, data []byte) (*Cloud, error) {
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		p.problems = append(p.problems, recipe.NotYAML(file, err))
-		return nil, p.problems.Err()
+		return nil, diag.Cloud.Of(diag.List{recipe.NotYAML(file, err)})
 	}
 	if len(root.Content) != 1 {
 		p.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is empty").WithHint(diag.Cloud, "write `form: 1`")

@@ -83,7 +83,7 @@ func (l statusLines) store(s inspect.Status) {
 // underWay prints the run that is under way, and the reasons why runs could not start or end.
 func (l statusLines) underWay(s inspect.Status) {
 	if s.Running != nil {
-		l.say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
+		l.say("running", "%s", runningLine(s))
 	}
 	if len(s.Waiting) > 0 {
 		l.say("waiting", "in the queue of systemd: %s; systemctl list-jobs --after", strings.Join(s.Waiting, ", "))
@@ -111,6 +111,15 @@ func (l statusLines) underWay(s inspect.Status) {
 	case s.Cut != nil:
 		l.say("interrupted", "%s", s.Cut)
 	}
+}
+
+// runningLine returns a text with the run under way and its step.
+func runningLine(s inspect.Status) string {
+	text := fmt.Sprintf("%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
+	if s.Doing != "" {
+		text += "; in " + s.Doing
+	}
+	return text
 }
 
 // keptAway prints the releases that are not deployed now, with the reason.

@@ -88,7 +88,7 @@ func printWhy(out io.Writer, w inspect.Why) error {
 		fmt.Fprintf(&b, "unreported:\n  %s\n", w.Unreported)
 	}
 	if w.Running != nil {
-		fmt.Fprintf(&b, "under way:\n  %s, process %d, since %s\n", w.Running.Command, w.Running.PID, when(w.Running.Since))
+		fmt.Fprintf(&b, "under way:\n  %s\n", runningLine(w.Status))
 		if len(w.Waiting) > 0 {
 			fmt.Fprintf(&b, "  waiting in the queue of systemd: %s; systemctl list-jobs --after\n",
 				strings.Join(w.Waiting, ", "))

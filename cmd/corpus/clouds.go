@@ -110,7 +110,7 @@ func (k *clouds) knownClouds() (map[string]knownCloud, string, error) {
 func parseClouds(file string, data []byte) (map[string]knownCloud, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return nil, recipe.NotYAML(file, err)
+		return nil, diag.Usage.Of(diag.List{recipe.NotYAML(file, err)})
 	}
 	all, problems := map[string]knownCloud{}, diag.List{}
 	add := func(n *yaml.Node, hint, format string, args ...any) {

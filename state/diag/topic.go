@@ -24,6 +24,20 @@ func (t Topic) Coded(hint string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Of returns a copy of a list whose hints are about the topic, for problems that another file's parser found.
+func (t Topic) Of(list List) List {
+	all := make(List, len(list))
+	for i, d := range list {
+		copied, lines := *d, strings.Split(d.Hint, "\n")
+		for i, line := range lines {
+			lines[i], _ = cutCode(line)
+		}
+		copied.Hint = t.Coded(strings.Join(lines, "\n"))
+		all[i] = &copied
+	}
+	return all
+}
+
 func orCode(own string, t Topic) string {
 	if own == "" {
 		own = t.String()
