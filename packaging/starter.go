@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -44,6 +45,9 @@ func Starter(kind, name string) (map[string][]byte, error) {
 		return nil, diag.Usage.Hint(fmt.Errorf("there is no starter tree of the kind %s", kind), "kinds are %s",
 			strings.Join(StarterKinds(), ", "))
 	}
+	if kind != path.Base(baseDir) && kind != cloudKind && slices.Contains(ownNames(), name) {
+		return nil, taken(name, "this system has a project, or a unit, of that name")
+	}
 	files, root := map[string][]byte{}, path.Join(starterDir, kind)
 	if kind == path.Base(baseDir) {
 		root = baseDir
@@ -59,10 +63,46 @@ func Starter(kind, name string) (map[string][]byte, error) {
 		// Go files end in .txt here, since they belong to the new tree and not to this program.
 		local := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".txt")
 		local = strings.ReplaceAll(local, starterName, name)
+		if files[local] != nil {
+			return taken(name, fmt.Sprintf("the tree of this kind has a file %s of its own", local))
+		}
 		files[local] = []byte(renamed(string(text), name))
+		if id := repeatedID(local, files[local]); id != "" {
+			return taken(name, fmt.Sprintf("%s has %s already", local, id))
+		}
 		return nil
 	})
 	return files, err
+}
+
+// cloudKind is the kind of starter tree that has no name of its own, as the base tree.
+const cloudKind = "cloud"
+
+// ownNames returns the names that a service cannot have: its unit or its project would take the place of another.
+func ownNames() []string { return []string{artifact.Base, "corpus-agent", "corpus-refresh"} }
+
+// taken returns the error for a name that would make a tree overwrite one of its own files.
+func taken(name, why string) error {
+	return diag.Usage.Hint(fmt.Errorf("the tree cannot be named %s: %s", name, why), "give it another name with --name")
+}
+
+// repeatedID returns an ID that an SLS file declares twice; "" for none.
+func repeatedID(file string, text []byte) string {
+	if path.Ext(file) != ".sls" {
+		return ""
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		id, isID := strings.CutSuffix(strings.TrimRight(line, "\n"), ":")
+		if !isID || strings.HasPrefix(id, " ") || strings.HasPrefix(id, "#") {
+			continue
+		}
+		if seen[id] {
+			return id
+		}
+		seen[id] = true
+	}
+	return ""
 }
 
 // renamed replaces the name of the starter trees by another name. Names of environment variables are in upper case and

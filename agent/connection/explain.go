@@ -43,8 +43,8 @@ func (r *Run) noRootError(given grains.Identity) error {
 }
 
 // ExplainOlder adds the store to the error for metadata that is older than what the host has seen, since the host may
-// use another store than before, and says how a host gets the root of a store that has another one. It returns any other
-// error unchanged.
+// use another store than before, and says how a host gets the root of a store that has another one. It returns any
+// other error unchanged.
 func (r *Run) ExplainOlder(err error) error {
 	var refused *trust.Refused
 	if !errors.As(err, &refused) || refused.Check != trust.CheckVersion && refused.Check != trust.CheckPin {
@@ -52,9 +52,9 @@ func (r *Run) ExplainOlder(err error) error {
 	}
 	url := redact.URLs(r.URL())
 	if refused.Check == trust.CheckPin {
-		return diag.Root.Hint(err, "if %s is not the store that is meant: corpus-agent deploy --store URL; if it is, this host "+
-			"has the root of another store, or of one that was set up in its place before: get the root.json that those who "+
-			"publish here have beside their keys, never from the store; then: rm -r %s; corpus-agent deploy --trust-root "+
+		return diag.Root.Hint(err, "if %s is not the store that is meant: corpus-agent deploy --store URL; if it is, this "+
+			"host has the root of another store, or of one that was set up in its place before: get the root.json that those "+
+			"who publish here have beside their keys, never from the store; then: rm -r %s; corpus-agent deploy --trust-root "+
 			"./root.json", url, r.Site.Layout.Trust())
 	}
 	return diag.Metadata.Hint(err, "the store %s is older than what this host has seen. To use another one: "+

@@ -111,6 +111,10 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 	note(names, err,
 		"corpus.yaml names units that no file of this tree is or mentions: %s; "+
 			"a deploy fails on hosts where nothing else installs them")
+	if r.Builder == "" || r.Builder == "tree" { // other builders choose what they take
+		names, err = packaging.Unneeded(files, r.LeaveOut)
+		note(names, err, "the release will have %s, which hosts do not need: name them under leave_out in corpus.yaml")
+	}
 	names, err = packaging.ThroughNext(files)
 	note(names, err,
 		"%s: next leads to releases that are not proven yet, also after a power failure; use current in units and "+

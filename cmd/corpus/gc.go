@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/agent/doctor"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/collect"
@@ -61,13 +63,16 @@ fleet/, and to delete below reports/.`,
 			if err != nil {
 				return err
 			}
+			if err := p.mayRemove(c.Context(), publisher.Store, dry); err != nil {
+				return denied(err)
+			}
 			pruned, err := p.prune(c, publisher, keep, dry)
 			if err != nil {
 				return code(err)
 			}
 			all, err := collect.Garbage(c.Context(), publisher, grace, dry)
 			if err != nil {
-				return err
+				return denied(err)
 			}
 			did := "removed"
 			if dry {
@@ -94,6 +99,21 @@ fleet/, and to delete below reports/.`,
 	c.Flags().Var(&reports, "reports", "age from which reports of hosts are removed, such as 90d; none by default")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show what would be removed without removing it")
 	return c
+}
+
+// mayRemove returns an error for a directory, or a web server, from which this user cannot remove objects, although
+// none may have to be removed now. Servers of buckets answer that with the first removal: a role of theirs may be
+// allowed to remove and not to write.
+func (p *program) mayRemove(ctx context.Context, s store.Store, dry bool) error {
+	if dry || strings.HasPrefix(p.store, "s3://") || strings.HasPrefix(p.store, "minio://") {
+		return nil
+	}
+	err := doctor.MayWrite(ctx, doctor.Store{Store: s, URL: p.store}, "deploy/")
+	if err == nil {
+		return nil
+	}
+	return diag.Credentials.Hint(fmt.Errorf("gc cannot remove objects: %w", err),
+		"run it as the owner of the store, or with --dry-run; docs/buckets.md names the rights of gc")
 }
 
 // prune removes old versions from the signed metadata and prints them.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/packaging/installed"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Request is one build.
@@ -110,7 +110,8 @@ func (b *build) keepLog(err error) error {
 		return err
 	}
 	log := b.Outputs[0] + ".log"
-	if logErr := os.WriteFile(log, b.log.Bytes(), 0o644); logErr != nil {
+	// Programs print the URLs that they use, and what else they were given.
+	if logErr := durable.WriteFile(log, []byte(redact.URLs(b.log.String())), 0o600); logErr != nil {
 		return err
 	}
 	return fmt.Errorf("%w (its log is %s)", err, log)
