@@ -42,7 +42,7 @@ func TestBaseTreePlans(t *testing.T) {
 			r, call := baseReader(t, system[0], system[1], system[2])
 			r.must("cd root && mkdir -p etc/default etc/apt/apt.conf.d etc/postfix etc/ldap etc/sssd etc/ssh/sshd_config.d " +
 				"etc/bind usr/local/sbin var/lib/ldap")
-			if out := r.must("corpus check test tree --grains hosts.json"); !strings.Contains(out, " 0 mistakes, 0 notes") {
+			if out := r.must("corpus check test tree --grains hosts.json"); !strings.Contains(out, " 0 mistakes, 1 note\n") {
 				t.Errorf("corpus check prints\n%s", out)
 			}
 			var answer struct {
@@ -306,5 +306,90 @@ guests:
 	}
 	if low := states("n3", "192.0.2.3"); strings.Contains(low, "bind") {
 		t.Errorf("a node that the pillar does not name has\n%s", low)
+	}
+}
+
+// TestAccountsOfACloud compiles the LDAP server of a node with the users of its cloud and those of the pillar.
+func TestAccountsOfACloud(t *testing.T) {
+	t.Parallel()
+	r, _ := baseReader(t, "Debian", "12", "bookworm")
+	of := os.DirFS("../packaging/trees/starter/cloud/salt/config/states")
+	if err := os.CopyFS(filepath.Join(r.dir, "cloud"), of); err != nil {
+		t.Fatal(err)
+	}
+	r.write("cloud/cloud.yaml", `users:
+  alice: {uid: 10001, name: Alice Ash, ssh_keys: [ssh-ed25519 AAAA alice]}
+  bob: {uid: 10002, closed: "yes"}
+projects:
+  shop: {gid: 20001, members: [alice], sudo: [alice /usr/bin/systemctl restart nginx, alice /bin/true]}
+`)
+	render := func(users string) (string, error) {
+		r.write("ldap.yaml", "ldap: {base: 'dc=a', users: {"+users+"}, projects: {blog: {gid: 20009, members: [carl]}}}\n")
+		return r.run("corpus-agent call --states cloud --states tree/states --pillar ldap.yaml --grains grains.json " +
+			"--out json state.show_low_sls slapd")
+	}
+	low, err := render("carl: {uid: 10009}")
+	for _, want := range []string{`"name": "Alice Ash"`, `"/usr/bin/systemctl restart nginx"`, `"/bin/true"`,
+		`"!authenticate"`, `"uid": 10009`, `"gid": 20009`} {
+		if err != nil || !strings.Contains(low, want) {
+			t.Errorf("the states lack %s (%v):\n%s", want, err, low)
+		}
+	}
+	if strings.Contains(low, "bob") {
+		t.Errorf("the states have a user who was removed:\n%s", low)
+	}
+	for users, says := range map[string]string{"alice: {uid: 10005}": "ldap:users:alice of the pillar is among",
+		"carl: {uid: 10001}": "carl and alice have the same uid"} {
+		if out, err := render(users); err == nil || !strings.Contains(out, says) {
+			t.Errorf("with %s: %v, want %q:\n%s", users, err, says, out)
+		}
+	}
+}
+
+// TestBackupsOfGuests compiles the file that a node hands to a guest with backups, and the states restic of the guest.
+func TestBackupsOfGuests(t *testing.T) {
+	t.Parallel()
+	r, call := baseReader(t, "Debian", "12", "bookworm")
+	of := os.DirFS("../packaging/trees/starter/cloud/salt/config/states")
+	if err := os.CopyFS(filepath.Join(r.dir, "cloud"), of); err != nil {
+		t.Fatal(err)
+	}
+	r.write("cloud/cloud.yaml", `images: {tiny: {project: tiny, version: "1", digest: 'sha256:00'}}
+nodes: {n1: {driver: nspawn, region: eu1, range4: 10.80.0.0/24, range6: 'fd00:1:0:1::/64'}}
+guests:
+  db1: {id: x, node: n1, project: shop, env: prod, image: tiny, size: 5GiB, ssh_port: 40000, address4: 10.80.0.2,
+    address6: 'fd00:1:0:1::2', backup_to: '/srv/b', backup_paths: [/srv/data], backup_keep: [daily=3]}
+`)
+	r.write("guests.yaml", "guests: {backups: {db1: {password: it's secret}}}\n")
+	r.write("node.json", `{"os_family": "Debian", "service_node": "n1"}`)
+	var answer struct {
+		Local []struct {
+			Name     string
+			Contents any
+		}
+	}
+	out := r.must("corpus-agent call --states cloud --pillar guests.yaml --grains node.json --out json " +
+		"state.show_low_sls guests")
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		t.Fatal(err)
+	}
+	contents := ""
+	for _, state := range answer.Local {
+		if state.Name == "/var/lib/corpus-guests/db1/backup.json" {
+			contents = fmt.Sprint(state.Contents)
+		}
+	}
+	r.must("mkdir -p root/etc/corpus-node")
+	r.write("root/etc/corpus-node/backup.json", contents)
+	r.write("test/pillar/base.sls", "motd: none\n")
+	out = r.must(call + "--out json state.show_lowstate")
+	for _, want := range []string{`"password": "it's secret"`, `"/srv/data"`, `"daily": 3`, `"repository": "/srv/b"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("with %q, the states of the guest lack %s:\n%s", contents, want, out)
+		}
+	}
+	r.write("test/pillar/base.sls", "tools: {restic: false}\n")
+	if out := r.must(call + "--out json state.show_lowstate"); strings.Contains(out, "restic") {
+		t.Errorf("the pillar does not switch backups off:\n%s", out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		checkFile(t, filepath.Join(r.dir, file), text+"\n", c.check)
 	}
 	becomesNode(t, r)
+	runsHooks(t, r, call)
 	low := call("state.show_lowstate guests")
 	for _, want := range []string{`"hostname": "shop-prod-eu1-web1"`, `"uids": 524288`, `"fun": "only"`,
 		"corpus-agent image image-bookworm 1.0", `"fun": "archived"`, `"file": "/var/lib/machines/gone-`, `"moved": true`,
@@ -112,6 +114,39 @@ func runsLXC(t *testing.T, r *reader, call func(string) string) {
 		}
 	}
 	r.must(`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
+}
+
+// runsHooks checks the states of hooks of guests that are not made, are being made, and are made.
+func runsHooks(t *testing.T, r *reader, call func(string) string) {
+	t.Helper()
+	r.must("mkdir -p root/srv/projects/cloud/next/hooks && cd root/srv/projects/cloud/next/hooks && "+
+		"mkdir guest-create.d guest-created.d && touch guest-create.d/10-dns guest-create.d/README guest-created.d/50-tell",
+		"mkdir -p root/var/lib/corpus-guests/web1")
+	const before, after, made = "guest-create.d/10-dns", "guest-created.d/50-tell", "web1 was made"
+	has := func(when string, wants ...string) {
+		t.Helper()
+		_, low, _ := strings.Cut(call("state.show_lowstate guests"), "/var/lib/corpus-guests/web1")
+		for _, text := range []string{before, after, made, "README"} {
+			of := `"__id__": "` + strings.NewReplacer(".d/", " ").Replace(text) + " of web1"
+			if text == made {
+				of = `"__id__": "` + made
+			}
+			if want := slices.Contains(wants, text); strings.Contains(low, of) != want {
+				t.Errorf("%s: states of %s: want %t\n%s", when, text, want, low)
+			}
+		}
+		if len(wants) > 0 && !strings.Contains(low, `"CORPUS_GUEST_NAMES": "web1.cloud.example.com www.example.com"`) {
+			t.Errorf("%s: hooks lack the names of the guest:\n%s", when, low)
+		}
+	}
+	has("a guest that is not made", before, after, made)
+	r.must("grep -A 1 ' web1:' tree/$states/cloud.yaml | sed -n 's/.* id: //p' | tr -d '\"' >id",
+		`echo '{"id":"'$(cat id)'","step":"ready"}' >root/var/lib/corpus-guests/web1.json`,
+		"touch root/var/lib/corpus-guests/web1/being-made")
+	has("a guest whose hooks have not all run", after, made)
+	r.must("rm root/var/lib/corpus-guests/web1/being-made")
+	has("a guest that is made")
+	r.must("rm -r root/var/lib/corpus-guests")
 }
 
 // becomesNode checks that the first deploy of a host with the name of a node runs the states of nodes.

@@ -139,9 +139,9 @@ func healthKeys() []Key {
 // notifyKeys returns the settings of notifications, metrics and reports.
 func notifyKeys() []Key {
 	return []Key{
-		{"notify.on", Texts, []string{"success", "failure", "rollback", "expiry"},
+		{"notify.on", Texts, []string{"success", "failure", "rollback", "expiry", "guest"},
 			"outcomes of which notifications are sent: success (something was deployed or changed), failure, " +
-				"rollback, expiry (signatures of the store expire soon), no-change"},
+				"rollback, expiry (signatures of the store expire soon), guest (a guest of this node is ready), no-change"},
 		{"notify.journal", Switch, true, "write one entry with structured fields into the journal"},
 		{"notify.webhook.url", Text, "", "URL that gets a JSON document by POST"},
 		{"notify.webhook.secret_file", Text, "", "file with the secret that signs the document (HMAC-SHA256)"},
@@ -260,7 +260,7 @@ func (k Key) choices() []string {
 	case "top":
 		return []string{"first", "merge"}
 	case "notify.on":
-		return []string{"success", "failure", "rollback", "expiry", "no-change"}
+		return []string{"success", "failure", "rollback", "expiry", "guest", "no-change"}
 	case "converge.state_output":
 		return []string{"full", "terse", "mixed", "changes"}
 	}

@@ -3,15 +3,18 @@ package delivery
 
 import (
 	"context"
+	"net"
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -32,6 +35,9 @@ type Run struct {
 	Open     func(url string) (store.Store, error) // opens the store of a URL
 	Save     func() error                          // writes the ledger
 	Key      func() *hostkey.Key                   // the key of the host if the run has read it; nil if not
+
+	// Dial connects to a guest of a node; nil for the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Send delivers a complete report that was saved. acted reports that the run changed, or tried to change, what is
@@ -47,6 +53,9 @@ func (r *Run) Send(ctx context.Context, acted bool) {
 		notice.Event = event
 		r.announce(ctx, notice)
 	}
+	if r.Identity.Service == cloud.Project && r.Site.Alone == "" {
+		r.announceGuests(ctx)
+	}
 	if r.Site.Config.UploadReports {
 		if err := r.upload(ctx, acted); err != nil {
 			r.Record.Note("the report was not uploaded: %v", err)
@@ -54,17 +63,27 @@ func (r *Run) Send(ctx context.Context, acted bool) {
 	}
 }
 
-func (r *Run) notify(ctx context.Context, notice notify.Notice) {
-	senders, skipped := notify.Senders(r.Site.Config.Notify, r.Site.Layout.Relocated())
+// notify sends a notice to the receivers of a configuration. sent reports whether a receiver besides the journal has
+// got it, or there is no other receiver.
+func (r *Run) notify(ctx context.Context, c config.Notify, notice notify.Notice) (sent bool) {
+	senders, skipped := notify.Senders(c, r.Site.Layout.Relocated())
 	if len(skipped) > 0 {
 		r.Record.Note("%s: no notification was sent, since that is a program of the running system and not of %s",
 			strings.Join(skipped, ", "), r.Site.Layout.Root)
 	}
+	others := 0
 	for _, s := range senders {
+		_, journal := s.(notify.Journal)
+		if !journal {
+			others++
+		}
 		if err := s.Send(ctx, notice); err != nil {
 			r.Record.Note("%v", err)
+		} else if !journal {
+			sent = true
 		}
 	}
+	return sent || others == 0
 }
 
 // outgoing returns the report as it may leave the host.
@@ -95,7 +114,7 @@ func (r *Run) unannounced() []trust.Expiry {
 // announce sends a notification, and records in the ledger which expiring signatures it named.
 func (r *Run) announce(ctx context.Context, notice notify.Notice) {
 	news := len(r.unannounced()) > 0
-	r.notify(ctx, notice)
+	r.notify(ctx, r.Site.Config.Notify, notice)
 	if !news || r.Site.Alone != "" {
 		return
 	}

@@ -82,6 +82,9 @@ func (l Layout) Trust() string { return filepath.Join(l.State(), "trust") }
 // Images returns the directory in which a node keeps the images of its guests.
 func (l Layout) Images() string { return l.Path("/var/lib/corpus-images") }
 
+// GuestRecords returns the directory with the records of guests on a node, which the states of nodes write.
+func (l Layout) GuestRecords() string { return l.Path("/var/lib/corpus-guests") }
+
 // Ledger returns the path of the ledger, which names the deployed releases.
 func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json") }
 

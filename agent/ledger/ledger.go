@@ -175,6 +175,9 @@ type Ledger struct {
 	// Announced has the signatures that expire soon and that notifications have named.
 	Announced []trust.Expiry `json:"announced,omitempty"`
 
+	// ReadyGuests has the IDs of the disks of this node's guests of which a notification was sent when they were ready.
+	ReadyGuests []string `json:"ready_guests,omitempty"`
+
 	// Away has the load balancers that the host left before a deploy and has not entered again; nil if there are
 	// none.
 	Away *Away `json:"away,omitempty"`

@@ -63,7 +63,7 @@ func entry(n Notice) []byte {
 	switch n.Event {
 	case Expiry:
 		priority = priorityWarning
-	case Success:
+	case Success, GuestReady:
 		priority = priorityNotice
 	case NoChange:
 		priority = priorityInfo
@@ -85,11 +85,19 @@ func entry(n Notice) []byte {
 		{"CORPUS_STATES", strconv.Itoa(n.States.Total)}, {"CORPUS_CHANGED", strconv.Itoa(n.States.Effective())},
 		{"CORPUS_ALWAYS", always(n.States)}, {"CORPUS_FAILED", strconv.Itoa(n.States.Failed)},
 		{"CORPUS_DURATION_SECONDS", strconv.FormatFloat(n.Ended.Sub(n.Started).Seconds(), 'f', 3, 64)},
-		{"CORPUS_HINT", n.Hint},
+		{"CORPUS_HINT", n.Hint}, {"CORPUS_GUEST", guestName(n)},
 	} {
 		field(&b, f[0], redact.Controls(f[1])) // journalctl shows fields without escaping them
 	}
 	return b.Bytes()
+}
+
+// guestName returns the name of the guest that is ready; "" for a notice of a run.
+func guestName(n Notice) string {
+	if n.Guest == nil {
+		return ""
+	}
+	return n.Guest.Name
 }
 
 // always returns how many states act at every run; "" for none.

@@ -31,6 +31,8 @@ const (
 	Rollback Event = "rollback"
 	NoChange Event = "no-change"
 	Expiry   Event = "expiry" // nothing changed, and signatures of the store expire soon
+
+	GuestReady Event = "guest" // a guest of this node is ready; an event of the guest and not of the run
 )
 
 // EventOf returns the event of the run that r reports, or "" for none. It never returns Expiry.
@@ -72,6 +74,34 @@ type Notice struct {
 	Failed   *report.Step   `json:"first_failure,omitempty"`
 	Expiring []trust.Expiry `json:"expiring,omitempty"` // signatures of the store, see report.Report
 	Notes    []string       `json:"notes,omitempty"`
+	Guest    *Guest         `json:"guest,omitempty"` // of GuestReady
+}
+
+// Guest is a guest of a node that has become ready.
+type Guest struct {
+	Name    string   `json:"name"`
+	Host    string   `json:"host"` // its hostname
+	Node    string   `json:"node"`
+	Project string   `json:"project"`
+	Env     string   `json:"env"`
+	Disk    string   `json:"disk"`            // the ID of its disk
+	Names   []string `json:"names,omitempty"` // that the node's proxy forwards to it
+	SSH     string   `json:"ssh,omitempty"`   // the command that logs in
+	Contact string   `json:"contact,omitempty"`
+}
+
+// NoticeOfGuest returns the notice that a guest is ready. r is the report of the node's run.
+func NoticeOfGuest(r *report.Report, g Guest) Notice {
+	return Notice{Event: GuestReady, Run: r.ID, Command: r.Command, Host: r.Host, Service: r.Service,
+		Instance: r.Instance, Outcome: r.Outcome, Exit: r.Exit, Started: r.Started, Ended: r.Ended, Guest: &g}
+}
+
+// delivery returns what receivers tell a notice by: the disk of a guest, since two runs may notify of it, or the run.
+func (n Notice) delivery() string {
+	if n.Guest != nil {
+		return n.Guest.Disk
+	}
+	return n.Run
 }
 
 // NoticeOf returns the notice of a report, which must be complete.
@@ -87,6 +117,9 @@ func NoticeOf(r *report.Report) Notice {
 
 // Subject returns the notice in one line.
 func (n Notice) Subject() string {
+	if n.Guest != nil {
+		return fmt.Sprintf("%s: guest %s is ready", n.Host, n.Guest.Name)
+	}
 	what := n.Command
 	if n.To != nil {
 		what += " of " + n.To.String()
@@ -98,6 +131,9 @@ func (n Notice) Subject() string {
 func (n Notice) Text() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", oneLine(n.Subject()))
+	if n.Guest != nil {
+		return b.String() + n.Guest.text()
+	}
 	fmt.Fprintf(&b, "run %s, %s to %s\n", n.Run, n.Started.Format(time.RFC3339), n.Ended.Format(time.RFC3339))
 	fmt.Fprintf(&b, "%s\n", n.States)
 	if n.From != nil {
@@ -127,6 +163,18 @@ func (n Notice) Text() string {
 	}
 	fmt.Fprintf(&b, "\nAll of it, on the host: corpus-agent report %s\n", n.Run)
 	return b.String()
+}
+
+// text returns the lines of a mail about a guest that is ready.
+func (g *Guest) text() string {
+	text := fmt.Sprintf("hostname: %s\nproject: %s, %s\n", g.Host, g.Project, g.Env)
+	if len(g.Names) > 0 {
+		text += "HTTP and HTTPS: " + strings.Join(g.Names, ", ") + "\n"
+	}
+	if g.SSH != "" {
+		text += "SSH: " + g.SSH + "\n"
+	}
+	return text
 }
 
 // indented returns a text whose further lines are indented, so that none of them looks like another line of the mail.

@@ -189,6 +189,33 @@ func TestMailRunsSendmail(t *testing.T) {
 	}
 }
 
+// TestNoticesOfGuests checks the mail and the journal entry about a guest that is ready.
+func TestNoticesOfGuests(t *testing.T) {
+	r := failed()
+	n := notify.NoticeOfGuest(r, notify.Guest{Name: "web1", Host: "shop-prod-eu1-web1", Project: "shop", Env: "prod",
+		Disk: "d1", Names: []string{"web1.example.com", "www.example.com"}, SSH: "ssh -p 40000 root@192.0.2.1"})
+	const want = `myapp-testing-1: guest web1 is ready
+
+hostname: shop-prod-eu1-web1
+project: shop, prod
+HTTP and HTTPS: web1.example.com, www.example.com
+SSH: ssh -p 40000 root@192.0.2.1
+`
+	if got := n.Text(); got != want {
+		t.Errorf("the mail is\n%s", got)
+	}
+	server := receive(t, 204)
+	hook := notify.Webhook{URL: server.URL, Timeout: time.Minute, Tries: 1}
+	if err := hook.Send(context.Background(), n); err != nil {
+		t.Fatal(err)
+	}
+	body := string(server.bodies[0])
+	if server.headers[0].Get(notify.DeliveryHeader) != "d1" || server.headers[0].Get(notify.EventHeader) != "guest" ||
+		strings.Contains(body, "it broke") || !strings.Contains(body, `"names":["web1.example.com","www.example.com"]`) {
+		t.Errorf("the webhook got %v\n%s", server.headers[0], body)
+	}
+}
+
 func TestProgramReceivesNoticeOnStdin(t *testing.T) {
 	program, kept := script(t, "")
 	if err := (notify.Command{Argv: []string{program, "--to", "chat"}}).Send(context.Background(),

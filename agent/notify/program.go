@@ -77,7 +77,7 @@ func (m Mail) message(n Notice) string {
 	header("To", strings.Join(m.To, ", "))
 	header("Subject", mime.QEncoding.Encode("utf-8", oneLine(n.Subject())))
 	header("Date", n.Ended.Format(time.RFC1123Z))
-	header("Message-ID", "<"+n.Run+"@"+n.Host+">")
+	header("Message-ID", "<"+n.delivery()+"@"+n.Host+">")
 	header("Auto-Submitted", "auto-generated")
 	header("MIME-Version", "1.0")
 	header("Content-Type", "text/plain; charset=utf-8")

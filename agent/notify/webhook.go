@@ -21,7 +21,8 @@ import (
 const (
 	// SignatureHeader holds "sha256=" and the HMAC of the body in hexadecimal digits.
 	SignatureHeader = "X-Corpus-Signature"
-	// DeliveryHeader holds the run's ID. A retry sends the same ID, so that a receiver can detect duplicates.
+	// DeliveryHeader holds the run's ID, or that of the disk of a guest that is ready. A retry sends the same ID, so that
+	// a receiver can detect duplicates.
 	DeliveryHeader = "X-Corpus-Delivery"
 	// EventHeader holds the event.
 	EventHeader = "X-Corpus-Event"
@@ -89,7 +90,7 @@ func (w Webhook) deliver(ctx context.Context, n Notice, body []byte, signature s
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "corpus-agent")
-	req.Header.Set(DeliveryHeader, n.Run)
+	req.Header.Set(DeliveryHeader, n.delivery())
 	req.Header.Set(EventHeader, string(n.Event))
 	if signature != "" {
 		req.Header.Set(SignatureHeader, signature)

@@ -42,7 +42,7 @@ func (c *Cloud) Allocate(random io.Reader) error {
 			return err
 		}
 	}
-	return nil
+	return c.allocateAccess()
 }
 
 // inUse has the addresses and ports that guests use.
@@ -172,7 +172,7 @@ func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 		*open.to, used.addresses[addr] = addr.String(), true
 	}
 	if g.SSHPort == 0 {
-		port, err := freePort(used.ports)
+		port, err := freeNumber("ports", used.ports, FirstPort, LastPort)
 		if err != nil {
 			return fmt.Errorf("choosing a port for guest %s: %w", name, err)
 		}
@@ -205,17 +205,18 @@ func freeAddress(network string, used map[netip.Addr]bool) (netip.Addr, error) {
 		diag.Cloud.Hint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
 }
 
-func freePort(used map[int]bool) (int, error) {
-	highest := FirstPort - 1
-	for port := range used {
-		highest = max(highest, port)
+// freeNumber returns the number after the highest one in use, or the first free one if there is none above it.
+func freeNumber(what string, used map[int]bool, first, last int) (int, error) {
+	highest := first - 1
+	for n := range used {
+		highest = max(highest, n)
 	}
-	for _, start := range []int{highest + 1, FirstPort} {
-		for port := start; port <= LastPort; port++ {
-			if !used[port] {
-				return port, nil
+	for _, start := range []int{highest + 1, first} {
+		for n := start; n <= last; n++ {
+			if !used[n] {
+				return n, nil
 			}
 		}
 	}
-	return 0, diag.Cloud.Hint(fmt.Errorf("all ports of %d to %d are in use", FirstPort, LastPort), "delete guests")
+	return 0, diag.Cloud.Hint(fmt.Errorf("all %s of %d to %d are in use", what, first, last), "delete what is not needed")
 }

@@ -36,6 +36,7 @@ func (c *Cloud) check(at func(path string) diag.Pos) error {
 	for _, name := range sortedKeys(c.Guests) {
 		k.guest(name, c.Guests[name])
 	}
+	k.access()
 	return k.problems.Err()
 }
 

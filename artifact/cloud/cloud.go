@@ -40,6 +40,9 @@ type Cloud struct {
 	Nodes   map[string]Node    `json:"nodes,omitempty"`
 	Guests  map[string]Guest   `json:"guests,omitempty"`
 	Deleted map[string]Deleted `json:"deleted,omitempty"` // by ID of the disk
+
+	Users    map[string]User   `json:"users,omitempty"`
+	Projects map[string]Access `json:"projects,omitempty"`
 }
 
 // Image is a release that has the root file system of guests.
@@ -74,6 +77,11 @@ type Guest struct {
 	Names    []string `json:"names,omitempty"`    // that the node's proxy forwards, besides its own name
 	Size     string   `json:"size"`               // size of the disk, such as 5GiB
 	SSHKeys  []string `json:"ssh_keys,omitempty"` // keys that may log in as root
+	Contact  string   `json:"contact,omitempty"`  // mail address that is notified when it is ready
+
+	BackupTo    string   `json:"backup_to,omitempty"`    // repository of restic; empty for no backup
+	BackupPaths []string `json:"backup_paths,omitempty"` // what is saved; the defaults of the base tree if empty
+	BackupKeep  []string `json:"backup_keep,omitempty"`  // how many backups are kept, such as daily=7
 
 	Stateless string   `json:"stateless,omitempty"` // Yes: its disk has no data
 	Disk      string   `json:"disk,omitempty"`      // ID of its disk, if that is not the first one
@@ -116,7 +124,7 @@ func Drivers() []string { return []string{Nspawn, LXC} }
 // New returns an empty cloud.
 func New() *Cloud {
 	return &Cloud{Form: form, Range4: DefaultRange4, Images: map[string]Image{}, Nodes: map[string]Node{},
-		Guests: map[string]Guest{}, Deleted: map[string]Deleted{}}
+		Guests: map[string]Guest{}, Deleted: map[string]Deleted{}, Users: map[string]User{}, Projects: map[string]Access{}}
 }
 
 // Hostname returns the hostname of a guest, which gives its identity under the default convention of hostnames.
@@ -128,6 +136,16 @@ func (c *Cloud) Hostname(guest string) string {
 // NodeHostname returns the hostname of a node that follows the channel of the cloud with this name.
 func (c *Cloud) NodeHostname(node, channel string) string {
 	return strings.Join([]string{Project, channel, c.Nodes[node].Region, node}, "-")
+}
+
+// SSH returns the command that logs in to a guest; "" if its node has no address or the guest no port.
+func (c *Cloud) SSH(guest string) string {
+	g := c.Guests[guest]
+	address := c.Nodes[g.Node].Address
+	if address == "" || g.SSHPort == 0 {
+		return ""
+	}
+	return "ssh -p " + strconv.Itoa(g.SSHPort) + " root@" + address
 }
 
 // AllNames returns the names that a proxy forwards to a guest, beginning with its own name in the domain.

@@ -132,9 +132,10 @@ func mergeLists(base, mine, theirs []any) any {
 	return joined
 }
 
-// yield clears the networks of nodes, and the addresses and ports of guests, that are new in c and in use in theirs.
-// Those of a guest that has moved are new, except for its port.
+// yield clears the networks of nodes, the addresses and ports of guests, and the numbers of users and projects, that
+// are new in c and in use in theirs. Those of a guest that has moved are new, except for its port.
 func (c *Cloud) yield(base, theirs *Cloud) {
+	c.yieldAccess(base, theirs)
 	taken := map[string]bool{}
 	for _, n := range theirs.Nodes {
 		taken[n.Range4], taken[n.Range6] = true, true

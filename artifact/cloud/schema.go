@@ -47,6 +47,8 @@ func keys() []key {
 		{name: "nodes", kind: section, of: nodeKeys(), named: CheckName, doc: "the hosts that run guests"},
 		{name: "guests", kind: section, of: guestKeys(), named: CheckName, doc: "the hosts that nodes run"},
 		{name: "deleted", kind: section, of: deletedKeys(), named: CheckID, doc: "guests whose disks are removed"},
+		{name: "users", kind: section, of: userKeys(), named: CheckUser, doc: "who may log in to hosts of projects"},
+		{name: "projects", kind: section, of: accessKeys(), named: CheckAccess, doc: "the users of the hosts of projects"},
 	}
 }
 
@@ -84,6 +86,10 @@ func guestKeys() []key {
 		{name: "names", kind: texts, check: CheckDomain, doc: "names for which the proxy leads to it"},
 		{name: "size", required: true, check: CheckSize, doc: "the size of its disk, such as 5GiB"},
 		{name: "ssh_keys", kind: texts, check: CheckSSHKey, doc: "public keys that may log in as root"},
+		{name: "contact", check: CheckContact, doc: "the mail address that is notified when it is ready"},
+		{name: "backup_to", check: CheckRepository, doc: "the repository of restic that its backups go to"},
+		{name: "backup_paths", kind: texts, check: CheckPath, doc: "the paths that its backups have"},
+		{name: "backup_keep", kind: texts, check: CheckKeep, doc: "how many backups are kept, such as daily=7"},
 		{name: "stateless", check: oneOf([]string{Yes}), doc: "yes for a guest that has no data on its disk"},
 		{name: "disk", check: CheckID, doc: "the ID of its disk after it has moved"},
 		{name: "from", check: CheckName, doc: "the node that it leaves"},
@@ -152,6 +158,15 @@ func CheckDomain(name string) error {
 		name = name[:253] + "."
 	}
 	return matches(domainPattern(), name, "write a name in lower case with its domain, such as www.example.com")
+}
+
+var contactPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+=-]{0,63}@[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+})
+
+// CheckContact returns an error if the text is not a mail address.
+func CheckContact(text string) error {
+	return matches(contactPattern(), text, "write a mail address, such as ann@example.com")
 }
 
 func matches(pattern *regexp.Regexp, text, hint string) error {

@@ -77,7 +77,7 @@ func (c *Cloud) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	b.WriteString("# Written by corpus node and corpus guest.\n")
+	b.WriteString("# Written by corpus node, corpus guest and corpus access.\n")
 	for _, k := range keys() {
 		if k.kind != section {
 			writeValue(&b, "", k.name, sections[""][""][k.name])

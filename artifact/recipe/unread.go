@@ -15,6 +15,15 @@ import (
 // Stages returns the agent's names of the stages of hooks, sorted.
 func Stages() []string { return []string{"post-archive", "post-release", "pre-archive", "pre-release"} }
 
+// stages returns the stages of hooks that a release has: those of the agent, and in a release of the project cloud
+// those that its states run for guests.
+func (u *unread) stages() []string {
+	if u.look("salt/config/states/cloud.yaml") != nil {
+		return append([]string{"guest-create", "guest-created"}, Stages()...)
+	}
+	return Stages()
+}
+
 // Procedures returns the names of the procedures that a project may have in .salt, as NAME.sls or an executable NAME.
 func Procedures() []string {
 	return []string{"archive", "fixperms", "install", "notify", "release-sync", "rollback"}
@@ -88,21 +97,22 @@ func (u *unread) text(name string) []byte {
 
 // hooks looks for programs below hooks that no stage runs.
 func (u *unread) hooks() {
+	stages := u.stages()
 	for _, e := range u.entries("hooks") {
 		name := path.Join("hooks", e.Name())
 		dir, program := u.is(name)
 		stage, proper := strings.CutSuffix(e.Name(), ".d")
-		switch meant := misspeltStage(e.Name()); {
+		switch meant := misspeltStage(e.Name(), stages); {
 		case slices.Contains(u.recipe.Hooks.All(), name):
-		case proper && slices.Contains(Stages(), stage) && dir:
+		case proper && slices.Contains(stages, stage) && dir:
 			u.stage(name)
-		case proper && slices.Contains(Stages(), stage):
+		case proper && slices.Contains(stages, stage):
 			u.add(name, "it is not a directory, so no hook is run", "make it a directory, and put the hooks into it")
 		case meant != "":
 			u.add(name, "no stage of hooks is called so, and nothing runs it", "did you mean %s.d?", meant)
 		case proper && dir:
 			u.add(name, "no stage of hooks is called so, and nothing runs it", "the stages are %s, each with .d at its end",
-				strings.Join(Stages(), ", "))
+				strings.Join(stages, ", "))
 		case program && !u.mentioned(e.Name()):
 			u.add(name, "it is in no stage's directory, and nothing runs it",
 				"move it to the directory of a stage, such as hooks/pre-release.d, or name it below `hooks` in %s", Name)
@@ -112,15 +122,15 @@ func (u *unread) hooks() {
 
 // misspeltStage returns the stage that a name below hooks probably means; "" if it is a stage's directory, or no
 // similar name.
-func misspeltStage(name string) string {
+func misspeltStage(name string, stages []string) string {
 	plain := strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".d")), "_", "-")
 	switch {
-	case slices.Contains(Stages(), strings.TrimSuffix(name, ".d")) && strings.HasSuffix(name, ".d"):
+	case slices.Contains(stages, strings.TrimSuffix(name, ".d")) && strings.HasSuffix(name, ".d"):
 		return ""
-	case slices.Contains(Stages(), plain):
+	case slices.Contains(stages, plain):
 		return plain
 	}
-	return diag.Misspelling(plain, Stages())
+	return diag.Misspelling(plain, stages)
 }
 
 // stage reports files in a stage's directory that cannot be started, which makes the stage fail.
@@ -136,7 +146,7 @@ func (u *unread) stage(dir string) {
 // mentioned reports whether the text of a hook contains a name, since the hook may call a program of that name.
 func (u *unread) mentioned(name string) bool {
 	scripts := slices.Clone(u.recipe.Hooks.All())
-	for _, stage := range Stages() {
+	for _, stage := range u.stages() {
 		dir := path.Join("hooks", stage+".d")
 		for _, e := range u.entries(dir) {
 			scripts = append(scripts, path.Join(dir, e.Name()))

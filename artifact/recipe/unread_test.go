@@ -82,3 +82,18 @@ func TestStagesAreThoseOfTheKeys(t *testing.T) {
 		t.Errorf("the stages are %q, want %q", recipe.Stages(), stages)
 	}
 }
+
+// TestHooksOfGuestsAreThoseOfClouds checks that only a release of a cloud, whose states run them, has these stages.
+func TestHooksOfGuestsAreThoseOfClouds(t *testing.T) {
+	for _, c := range [][3]string{{"guest-create.d", "yes", ""}, {"guest-created.d", "yes", ""},
+		{"guest-created.d", "", "no stage of hooks"}, {"guest_create.d", "yes", "no stage of hooks is called so"}} {
+		tree := fstest.MapFS{recipe.Name: {}, "hooks/" + c[0] + "/10-x": {Mode: 0o755}}
+		if c[1] != "" {
+			tree["salt/config/states/cloud.yaml"] = &fstest.MapFile{Data: []byte("form: 1\n")}
+		}
+		_, err := recipe.LoadStrict(tree)
+		if (err != nil) != (c[2] != "") || err != nil && !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("hooks/%s in a cloud (%s): %v, want %q", c[0], c[1], err, c[2])
+		}
+	}
+}

@@ -89,6 +89,10 @@ func workstationLines() []string {
 		"guest ssh-key rm % %",
 		"guest image % % % --yes", "computenode_list %", "computenode_infos % %", "computenode_switchmode % % %",
 		"guest_delete % %", "enlarge % % % %",
+		"guest create web1 --project shop --env prod --image % --contact % --yes",
+		"guest backup % --repository % --path % --keep % --yes", "guest backup web1 --off --yes",
+		"access ls", "access ls --project %", "access grant % % --ssh-key @% --name % --sudo % --yes",
+		"access grant alice shop --ssh-key @keys/root.json --yes", "access revoke % --yes", "access revoke % % --yes",
 		"orchestrate --tree @none %", "nosuch", "ls --%",
 	}
 }

@@ -64,6 +64,12 @@ func TestGuestsAreCreatedChangedAndDeleted(t *testing.T) {
 	s.expect(0, "guest ssh-key rm web1 @ann.pub --yes", "published")
 	s.expect(0, "guest name add web1 shop.example.com --yes", "www.example.com -> shop.example.com, www.example.com")
 	s.expect(0, "guest name rm web1 www.example.com --yes", "published")
+	s.expect(2, "guest backup web1 --keep daily=7 --yes", "the guest has no repository")
+	s.expect(2, "guest backup web1 --repository rest:https://ann:pw@b.example.com/web1 --yes", "without a login")
+	s.expect(0, "guest backup web1 --repository s3:https://b.example.com/b/web1 --path /srv --keep daily=7 --yes",
+		"backup_to: s3:https://b.example.com/b/web1")
+	s.expect(2, "guest backup web1 --keep daily=x --yes", "such as daily=7")
+	s.expect(0, "guest backup web1 --off --yes", "backup_keep: daily=7 ->")
 	s.expect(0, "guest ls --node n2", "web1.cloud.example.com shop.example.com")
 	s.expect(2, "node rm n2 --yes", "node n2 has guests: web1")
 	s.expect(0, "guest delete web1 --yes", "- guest web1")

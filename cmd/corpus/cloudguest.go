@@ -30,12 +30,8 @@ type shownGuest struct {
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func guestOf(c *cloud.Cloud, name string) shownGuest {
-	g := shownGuest{Name: name, Host: c.Hostname(name), Guest: c.Guests[name],
+	return shownGuest{Name: name, Host: c.Hostname(name), SSH: c.SSH(name), Guest: c.Guests[name],
 		AllNames: append([]string{}, c.AllNames(name)...)}
-	if address := c.Nodes[g.Node].Address; address != "" {
-		g.SSH = fmt.Sprintf("ssh -p %d root@%s", g.SSHPort, address)
-	}
-	return g
 }
 
 func (p *program) guestCommand() *cobra.Command {
@@ -51,7 +47,7 @@ change the signed project cloud as those of corpus node do, and nodes follow.`,
 	k.flags(c)
 	c.AddCommand(k.guestCreate(), k.guestList(), k.guestInfo(), k.guestDelete(), k.guestEnlarge(), k.guestTrim(),
 		k.guestName(),
-		k.guestKey(), k.guestImage(), k.guestMove(), k.guestDrop())
+		k.guestKey(), k.guestImage(), k.guestMove(), k.guestDrop(), k.guestBackup())
 	return c
 }
 
@@ -61,9 +57,12 @@ func (k *clouds) guestCreate() *cobra.Command {
 		Use:   "create NAME --project PROJECT --env ENV --image IMAGE",
 		Short: "Create a guest on a node",
 		Long: `create enters a guest into the cloud. Its machine ID, its addresses and the node's port for SSH are chosen, and no other
-guest has them. Without --node it is placed on the node of its environment with the most free slots.`,
-		Example: `  corpus guest create web1 --project shop --env prod --image bookworm --ssh-key id_ed25519.pub ` +
-			`--cloud prod`,
+guest has them. Without --node it is placed on the node of its environment with the most free slots.
+
+The first run of the node after that makes the guest. When its SSH answers, the node sends the notice "guest" to the receivers of
+its notify settings, and a mail to --contact, with the guest's names and the command that logs in.`,
+		Example: `  corpus guest create web1 --project shop --env prod --image bookworm --ssh-key id_ed25519.pub --cloud prod
+  corpus guest create db1 --project shop --env prod --image bookworm --contact ann@example.com --cloud prod`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			keys, err := readSSHKeys(keyFiles)
@@ -84,6 +83,7 @@ guest has them. Without --node it is placed on the node of its environment with 
 	f.StringVar(&g.Size, "size", cloud.DefaultSize, "size of its disk")
 	cli.RepeatedVar(f, &g.Names, "name", "", "name for which the node's proxy leads to it; may be repeated")
 	cli.RepeatedVar(f, &keyFiles, "ssh-key", "", "file of a public key that may log in as root; may be repeated")
+	f.StringVar(&g.Contact, "contact", "", "mail address that its node notifies when it is ready (docs/notify.md)")
 	f.BoolVar(&stateless, "stateless", false,
 		"its disk has no data: a new one from the image replaces it on another node")
 	for _, name := range []string{"project", "env", "image"} {
@@ -219,6 +219,9 @@ func (k *clouds) showGuest(ctx context.Context, c *cloud.Cloud, name string) err
 		"image:     %s\naddresses: %s %s\nssh:       %s\nsize:      %s, %s\nnames:     %s\nkeys:      %d\nhealth:    %s",
 		g.Name, g.Host, g.ID, node, g.Project, g.Env, g.Image, g.Address4, g.Address6, g.SSH, g.Size, data,
 		strings.Join(g.AllNames, " "), len(g.SSHKeys), reported)
+	if g.Contact != "" {
+		text += "\ncontact:   " + g.Contact
+	}
 	if len(g.Old) > 0 {
 		text += "\nold disks: " + strings.Join(g.Old, " ")
 	}

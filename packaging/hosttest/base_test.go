@@ -41,6 +41,8 @@ func baseHost(t *testing.T, s *store, n *lab.Network, suite, number string) *lab
 	h.Copy(s.keys+"/root.json", "/root/root.json")
 	install(t, h)
 	h.Write("/etc/corpus/agent.yaml", "store: file:///opt/store\ntop: merge\n")
+	h.Write("/etc/corpus-node/backup.json", `{"repository": "/srv/of-node", "paths": ["/etc", "/root", "/srv/data"], `+
+		`"keep": {"daily": 2}}`) // as a node hands it to a guest
 	// Containers have no clock of their own, and the unit of chrony is skipped in them.
 	h.Write("/etc/systemd/system/chrony.service.d/lab.conf", "[Unit]\nConditionCapability=\n")
 	h.Write("/etc/default/chrony", "DAEMON_OPTS=\"-F -1 -x\"\n")
@@ -121,6 +123,9 @@ func backsUp(t *testing.T, h *lab.Host) {
 	h.Sh("runuser -u postgres -- psql -qc 'drop table t'")
 	h.Sh("corpus-backup restore latest --target / --include /srv/data")
 	h.Sh("corpus-backup dump latest /var/backups/dumps/postgres.sql | runuser -u postgres -- psql -q")
+	if !h.Exists("/srv/of-node/config") {
+		t.Error("the backups are not in the repository that the node names")
+	}
 	if after := h.Sh(list); after != before {
 		t.Errorf("the files are\n%s\nnot\n%s", after, before)
 	}

@@ -16,15 +16,43 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// guestInit is the first process of the guests of these tests: it counts its starts on the disk, and ends with the
-// signals that stop a guest.
+// guestInit is the first process of the guests of these tests: it counts its starts on the disk, gives its interface
+// the address of its settings, and answers as SSH does.
 const guestInit = `package main
 
 import (
+	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"unsafe"
 )
+
+func set(request uintptr, fill func(data []byte)) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		return
+	}
+	defer syscall.Close(fd)
+	var r [40]byte
+	copy(r[:], "host0")
+	fill(r[16:])
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(&r)))
+}
+
+func address() {
+	text, _ := os.ReadFile("/etc/systemd/network/10-corpus.network")
+	_, text4, _ := strings.Cut(string(text), "Address=")
+	text4, _, _ = strings.Cut(text4, "\n")
+	ip, network, err := net.ParseCIDR(text4)
+	if err != nil {
+		return
+	}
+	set(syscall.SIOCSIFADDR, func(data []byte) { data[0] = syscall.AF_INET; copy(data[4:], ip.To4()) })
+	set(syscall.SIOCSIFNETMASK, func(data []byte) { data[0] = syscall.AF_INET; copy(data[4:], network.Mask) })
+	set(syscall.SIOCSIFFLAGS, func(data []byte) { data[0] = syscall.IFF_UP })
+}
 
 func main() {
 	ended := make(chan os.Signal, 9)
@@ -36,6 +64,17 @@ func main() {
 	}
 	_, _ = f.WriteString("start\n")
 	_ = f.Close()
+	address()
+	if l, err := net.Listen("tcp", ":22"); err == nil {
+		go func() {
+			for {
+				if c, err := l.Accept(); err == nil {
+					_, _ = c.Write([]byte("SSH-2.0-tiny\r\n"))
+					_ = c.Close()
+				}
+			}
+		}()
+	}
 	<-ended
 }
 `
@@ -254,6 +293,73 @@ func TestDisksOfGuestsHaveTheirSizes(t *testing.T) {
 	if got := h.Sh("systemctl show -P NRestarts -P ActiveState systemd-nspawn@db1"); !strings.Contains(got, "active") {
 		t.Errorf("the guest is %q", got)
 	}
+}
+
+// TestNodesAnnounceGuestsAndRunHooks makes guests whose hooks and notifications are programs of the node, also when a
+// hook fails and when the agent is killed while it notifies.
+func TestNodesAnnounceGuestsAndRunHooks(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	cloudTree := filepath.Join(t.TempDir(), "cloud")
+	s.corpus("init", cloudTree, "--kind", "cloud")
+	s.publish("cloud", "1", "prod", cloudTree, tree(t, map[string]string{
+		"hooks/guest-create.d/10-before": "#!/bin/sh\ntest ! -e /root/refuse || exit 1\n" +
+			"echo $CORPUS_STAGE $CORPUS_GUEST $(test -e /var/lib/machines/$CORPUS_GUEST; echo $?) >>/root/hooks\n",
+		"hooks/guest-created.d/50-after": "#!/bin/sh\n" +
+			"echo $CORPUS_STAGE $CORPUS_GUEST_HOST $CORPUS_GUEST_SSH_PORT $CORPUS_GUEST_NAMES $(pwd) >>/root/hooks\n",
+		"hooks/guest-created.d/README": "not run\n"}))
+	s.corpus("node", "add", "n1", "--mode", "prod", "--region", "eu1", "--address", "172.31.0.11", "--yes")
+	s.corpus("node", "domain", "cloud.example.org", "--yes")
+	guestImage(t, s)
+	create := func(words string) {
+		t.Helper()
+		s.corpus(strings.Fields("guest create --yes --project shop --env prod --image tiny " + words)...)
+	}
+	create("web1 --contact ann@example.org")
+	server := s.serve(n)
+	h := cloudNode(t, s, n, "n1", "172.31.0.11", nil)
+	s.joins(h, server)
+	h.Write("/root/notice", "#!/bin/sh\ngrep -q '\"event\":\"guest\"' >/dev/null <<E || exit 0\n$(tee /root/last)\nE\n"+
+		"cat /root/last >>/root/notices\nif [ -e /root/kill ]; then rm /root/kill; kill -9 $(pidof corpus-agent); fi\n")
+	h.Write("/usr/sbin/sendmail", "#!/bin/sh\necho \"$@\" >>/root/mails; cat >>/root/mails\n")
+	h.Sh("chmod 755 /root/notice /usr/sbin/sendmail")
+	h.Write("/etc/corpus/agent.yaml", "store: "+storeURL+"\nnotify: {command: [/root/notice]}\n")
+	deploy := func() report { t.Helper(); return agent(t, h, "deploy", "--trust-root", "/root/root.json") }
+	deploy().converged(t)
+	has := func(file, want string, lines int) {
+		t.Helper()
+		text := h.Sh("cat " + file)
+		if !strings.Contains(text, want) || strings.Count(text, want) != lines {
+			t.Errorf("%s has %q, want %d times %s", file, text, lines, want)
+		}
+	}
+	has("/root/hooks", "guest-create web1 1", 1)
+	has("/root/hooks", "guest-created shop-prod-eu1-web1 40000 web1.cloud.example.org /srv/projects/cloud/", 1)
+	has("/root/notices", `"names":["web1.cloud.example.org"],"ssh":"ssh -p 40000 root@172.31.0.11"`, 1)
+	has("/root/mails", "SSH: ssh -p 40000 root@172.31.0.11", 1)
+	has("/root/mails", "To: ann@example.org", 1)
+	if r := deploy().converged(t); r.States.Changed > 0 {
+		t.Errorf("a run with nothing to do changed %d states: %+v", r.States.Changed, r.Steps)
+	}
+	has("/root/notices", `"name":"web1"`, 1)
+	create("web2")
+	h.Sh("touch /root/refuse")
+	if r := deploy(); r.Exit != 7 || !strings.Contains(r.failures(), "10-before") {
+		t.Errorf("a hook that fails ends with exit code %d: %s\n%s", r.Exit, r.Error, r.failures())
+	}
+	if h.Exists("/var/lib/machines/web2") {
+		t.Error("a guest was made although its hook failed")
+	}
+	h.Sh("rm /root/refuse; touch /root/kill")
+	h.Sh("corpus-agent unquarantine --all || true")
+	if r := h.Run("corpus-agent", "deploy"); r.Code == 0 {
+		t.Errorf("the agent was not killed while it notified: %s", r.Out)
+	}
+	has("/root/notices", `"name":"web2"`, 1)
+	deploy().converged(t)
+	has("/root/notices", `"name":"web2"`, 2)
+	deploy().converged(t)
+	has("/root/notices", `"name":"web2"`, 2)
+	has("/root/hooks", "guest-created shop-prod-eu1-web2", 1)
 }
 
 // measured runs the agent in a host and prints its time in milliseconds and its most memory in KiB.

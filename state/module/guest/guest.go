@@ -58,6 +58,7 @@ type record struct {
 	Quota  string `json:"quota,omitempty"` // kind of the quota that limits the disk; empty for none
 	Size   int64  `json:"size,omitempty"`  // limit of the disk in bytes
 	Step   string `json:"step"`
+	Made   string `json:"made,omitempty"` // when the root file system was complete; empty if an older agent made it
 }
 
 // disk returns the ID of the guest's disk.

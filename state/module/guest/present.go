@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -293,7 +294,7 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	r.Step = ready
+	r.Step, r.Made = ready, time.Now().UTC().Format(time.RFC3339)
 	return r.write(h)
 }
 

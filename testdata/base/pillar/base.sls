@@ -39,7 +39,7 @@ bind:
 resolver:
   zones: {example.org: [172.31.0.11], 172.31.0.0/24: [172.31.0.11]}
   search: [example.org]
-restic: {repository: /srv/backups, password: 'it''s secret', paths: [/etc, /root, /srv/data], environment: {A_KEY: 'x y'}}
+restic: {password: 'it''s secret', environment: {A_KEY: 'x y'}}
 nsupdate:
   server: 172.31.0.11
   zone: dyn.example.org

@@ -5,3 +5,7 @@ base:
 {%- for name, wanted in salt['pillar.get']('tools', {}).items() if wanted %}
     - {{ name }}
 {%- endfor %}
+{#- The node of this guest has settings of backups for it (corpus guest backup). #}
+{%- if 'restic' not in salt['pillar.get']('tools', {}) and salt['file.file_exists']('/etc/corpus-node/backup.json') %}
+    - restic
+{%- endif %}

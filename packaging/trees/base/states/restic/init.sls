@@ -1,5 +1,8 @@
 # Backups by restic: databases are dumped, files are saved, old backups are removed, and the repository is checked.
 {% import_yaml 'restic/defaults.yaml' as defaults %}
+{% set defaults = dict(defaults) %}
+{% set of_node = '/etc/corpus-node/backup.json' %}
+{% if salt['file.file_exists'](of_node) %}{% do defaults.update(salt['file.read'](of_node) | load_json) %}{% endif %}
 {% set restic = salt['pillar.get']('restic', defaults, merge=true) %}
 {% if not restic.password %}{{ raise('the pillar lacks restic:password, which encrypts the backups') }}{% endif %}
 restic:

@@ -3,6 +3,21 @@
 {% from 'slapd/required.jinja' import required with context %}
 {% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
 {{ required(['base']) }}
+{% from 'slapd/more.jinja' import users, projects with context %}
+{% set all = {'users': {}, 'projects': {}} %}
+{% for what, key, more in [('users', 'uid', users), ('projects', 'gid', projects)] %}
+{% for name in more if name in ldap[what] %}
+{{ raise('ldap:' ~ what ~ ':' ~ name ~ ' of the pillar is among those of the service, too: remove one of them') }}
+{% endfor %}
+{% do all[what].update(ldap[what]) %}
+{% do all[what].update(more) %}
+{% set numbers = {} %}
+{% for name, one in all[what].items() %}
+{% if one[key] in numbers %}{{ raise('ldap:' ~ what ~ ': ' ~ numbers[one[key]] ~ ' and ' ~ name ~ ' have the same ' ~ key) }}{% endif %}
+{% do numbers.update({one[key]: name}) %}
+{% endfor %}
+{% endfor %}
+{% set ldap = dict(ldap, users=all.users, projects=all.projects) %}
 slapd:
   debconf.set:
     - data:

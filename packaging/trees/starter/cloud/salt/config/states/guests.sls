@@ -2,6 +2,8 @@
 # of its own with users of its own. Pillar: guests:copies and guests:enable add files of the node and units to new guests.
 # A guest that comes from another node is not started before that one has left it (from). If it brings its disk (copy), it waits
 # for the archive, which the node before makes.
+# Executables in hooks/guest-create.d of the release run before a disk of a guest is made, and those in hooks/guest-created.d
+# after the guest was started. The file being-made lasts from before the first of them until after the last one.
 {% import_yaml 'cloud.yaml' as cloud %}
 {% set name = grains.get('service_node') %}
 {% set node = cloud.get('nodes', {}).get(name) %}
@@ -11,6 +13,47 @@
 {% set net6 = node.range6.split('/')[0] %}
 {% set copies = {'/usr/bin/corpus-agent': '/usr/bin/corpus-agent'} %}
 {% do copies.update(salt['pillar.get']('guests:copies', {})) %}
+{% set release = '/srv/projects/cloud/next' %}
+{% macro hooks(stage, guest, g, before, after) %}
+{%- set dir = release ~ '/hooks/' ~ stage ~ '.d' %}
+{%- set image = cloud.images[g.image] %}
+{%- set last = namespace(id=before) %}
+{%- for hook in (salt['file.readdir'](dir) | sort if salt['file.directory_exists'](dir) else [])
+    if not hook.startswith('.') and not hook.startswith('README') %}
+{{ (stage ~ ' ' ~ hook ~ ' of ' ~ guest) | json }}:
+  cmd.run:
+    - name: {{ (dir ~ '/' ~ hook) | quote | json }}
+    - cwd: {{ release }}
+    - clean_env: true
+    - timeout: 600
+    - env:
+        PATH: /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+        HOME: /root
+        LANG: C.UTF-8
+        CORPUS_STAGE: {{ stage }}
+        CORPUS_NODE: {{ name }}
+        CORPUS_RELEASE: {{ release }}
+        CORPUS_GUEST: {{ guest }}
+        CORPUS_GUEST_HOST: {{ g.project }}-{{ g.env }}-{{ node.region }}-{{ guest }}
+        CORPUS_GUEST_PROJECT: {{ g.project }}
+        CORPUS_GUEST_ENV: {{ g.env }}
+        CORPUS_GUEST_ID: {{ g.id | json }}
+        CORPUS_GUEST_DISK: {{ g.get('disk', g.id) | json }}
+        CORPUS_GUEST_IMAGE: {{ (image.project ~ ' ' ~ image.version) | json }}
+        CORPUS_GUEST_SIZE: {{ g.size }}
+        CORPUS_GUEST_ADDRESS4: {{ g.address4 }}
+        CORPUS_GUEST_ADDRESS6: {{ g.address6 | json }}
+        CORPUS_GUEST_SSH_PORT: {{ g.ssh_port | string | json }}
+        CORPUS_GUEST_NAMES: {{ (([guest ~ '.' ~ cloud.domain] if cloud.get('domain') else []) + g.get('names', [])) | join(' ') | json }}
+    - require:
+      - {{ last.id }}
+    {%- if loop.last %}
+    - require_in:
+      - {{ after }}
+    {%- endif %}
+{%- set last.id = 'cmd: ' ~ ((stage ~ ' ' ~ hook ~ ' of ' ~ guest) | json) %}
+{% endfor %}
+{%- endmacro %}
 {% set lxc = node.driver == 'lxc' %}
 {% if lxc %}
 # LXC has a bridge of its own, which guests do not use.
@@ -93,7 +136,12 @@ archive of {{ guest }}:
 {% set tree = '/var/lib/corpus-images/' ~ image.digest.split(':')[1] %}
 {% set uids = 524288 + (g.ssh_port - 40000) * 65536 %}
 {% set record = '/var/lib/corpus-guests/' ~ guest ~ '.json' %}
-{% set made = salt['file.file_exists'](record) and salt['file.contains'](record, g.get('disk', g.id)) %}
+{% set made = salt['file.file_exists'](record) and salt['file.contains'](record, g.get('disk', g.id)) and
+  salt['file.contains'](record, '"ready"') %}
+{% set archive = '/var/lib/machines/' ~ guest ~ '-' ~ g.get('disk', '') ~ '.tar' %}
+{% set begins = not made and (not g.get('copy') or salt['file.file_exists'](archive)) %}
+{% set mark = '/var/lib/corpus-guests/' ~ guest ~ '/being-made' %}
+{% set hooked = salt['file.directory_exists'](release ~ '/hooks/guest-created.d') and (begins or salt['file.file_exists'](mark)) %}
 {% if not made and not g.get('copy') %}
 image of {{ guest }}:
   cmd.run:
@@ -106,12 +154,45 @@ image of {{ guest }}:
     - makedirs: true
     - mode: '0755'
 
+{% if begins %}
+{{ hooks('guest-create', guest, g, 'file: /var/lib/corpus-guests/' ~ guest, 'guest: ' ~ guest) }}
+{% if hooked %}
+{{ mark }}:
+  file.managed:
+    - replace: false
+    - require:
+      - file: /var/lib/corpus-guests/{{ guest }}
+    - require_in:
+      - guest: {{ guest }}
+{% endif %}
+{% endif %}
 /var/lib/corpus-guests/{{ guest }}/authorized_keys:
   file.managed:
     - contents: {{ (g.get('ssh_keys', []) | join('\n')) | json }}
     - user: {{ uids }}
     - group: {{ uids }}
     - mode: '0644'
+
+{% set backup = '/var/lib/corpus-guests/' ~ guest ~ '/backup.json' %}
+{% if g.get('backup_to') %}
+{% set keep = {} %}
+{% for one in g.get('backup_keep', []) %}{% do keep.update({one.split('=')[0]: one.split('=')[1] | int}) %}{% endfor %}
+{% set settings = dict(salt['pillar.get']('guests:backups:' ~ guest, {}), repository=g.backup_to) %}
+{% if keep %}{% do settings.update({'keep': keep}) %}{% endif %}
+{% if g.get('backup_paths') %}{% do settings.update({'paths': g.backup_paths}) %}{% endif %}
+{{ backup }}:
+  file.managed:
+    - contents: {{ settings | json | json }}
+    - user: {{ uids }}
+    - group: {{ uids }}
+    - mode: '0400'
+    - show_changes: false
+    - require:
+      - file: /var/lib/corpus-guests/{{ guest }}
+{% elif salt['file.file_exists'](backup) %}
+{{ backup }}:
+  file.absent: []
+{% endif %}
 
 /var/lib/corpus-guests/{{ guest }}/host0.network:
   file.managed:
@@ -163,7 +244,8 @@ image of {{ guest }}:
       - cmd: image of {{ guest }}
 {% endif %}
 
-{{ 'corpus-lxc' if lxc else 'systemd-nspawn' }}@{{ guest }}:
+{% set unit = ('corpus-lxc' if lxc else 'systemd-nspawn') ~ '@' ~ guest %}
+{{ unit }}:
   service.running:
     - enable: false
 {% if g.get('copy') %}
@@ -174,5 +256,13 @@ image of {{ guest }}:
       - file: /var/lib/corpus-guests/{{ guest }}/host0.network
     - watch:
       - guest: {{ guest }}
+{% if hooked %}
+{{ hooks('guest-created', guest, g, 'service: ' ~ unit, 'cmd: ' ~ guest ~ ' was made') }}
+{{ guest }} was made:
+  cmd.run:
+    - name: rm {{ mark }}
+    - require:
+      - service: {{ unit }}
+{% endif %}
 {% endfor %}
 {% endif %}
