@@ -86,7 +86,8 @@ func taken(name, why string) error {
 	return diag.Usage.Hint(fmt.Errorf("the tree cannot be named %s: %s", name, why), "give it another name with --name")
 }
 
-// repeatedID returns an ID that an SLS file declares twice; "" for none.
+// repeatedID returns an ID that an SLS file declares twice; "" for none. It leaves out IDs of templates, which may be
+// in two branches.
 func repeatedID(file string, text []byte) string {
 	if path.Ext(file) != ".sls" {
 		return ""
@@ -94,7 +95,7 @@ func repeatedID(file string, text []byte) string {
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		id, isID := strings.CutSuffix(strings.TrimRight(line, "\n"), ":")
-		if !isID || strings.HasPrefix(id, " ") || strings.HasPrefix(id, "#") {
+		if !isID || strings.HasPrefix(id, " ") || strings.HasPrefix(id, "#") || strings.Contains(id, "{{") {
 			continue
 		}
 		if seen[id] {

@@ -220,7 +220,7 @@ func properties(ctx context.Context, conn *dbus.Conn, name string) (described, e
 	defer cancel()
 	all := map[string]any{}
 	var err error
-	if kind := interfaces[path.Ext(name)]; kind != "" {
+	if kind := interfaceOf(name); kind != "" {
 		all, err = conn.GetUnitTypePropertiesContext(ctx, name, kind)
 	}
 	for _, property := range ofUnit {
@@ -239,9 +239,15 @@ func properties(ctx context.Context, conn *dbus.Conn, name string) (described, e
 	return described{service: d, changed: all[changeOfState]}, nil
 }
 
-// interfaces has the D-Bus interfaces of the kinds of units that run programs or lead to units that do.
-var interfaces = map[string]string{".service": "Service", ".socket": "Socket", ".path": "Path", ".timer": "Timer",
-	".mount": "Mount", ".swap": "Swap"}
+// interfaceOf returns the D-Bus interface of a kind of units that run programs or lead to units that do; "" for any
+// other kind.
+func interfaceOf(unit string) string {
+	switch kind := path.Ext(unit); kind {
+	case ".service", ".socket", ".path", ".timer", ".mount", ".swap":
+		return strings.ToUpper(kind[1:2]) + kind[2:]
+	}
+	return ""
+}
 
 // read sets the fields from the properties that systemd returned.
 func (d *Service) read(all map[string]any) {
