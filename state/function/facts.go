@@ -30,6 +30,8 @@ type Facts struct {
 	States  *roots.Roots
 	Pillars *roots.Roots
 	Trees   host.Files // the files that contain the trees; nil for those of the host
+	// Trusted returns an error if an unprivileged user can change a file that Locate found for a URL; nil for no check.
+	Trusted func(url, file string) error
 	// Render renders a file with a pipe of renderers, such as jinja|yaml, unless its first line names another pipe.
 	// It must not be called before the table is complete.
 	Render func(ctx context.Context, src render.Source, pipe string, vars *value.Map) (any, error)

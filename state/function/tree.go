@@ -70,9 +70,25 @@ func (f *Facts) treeFile(file string) (bool, error) {
 
 // TreeText returns the content of the file that a URL names, or False if it does not exist.
 func (f *Facts) TreeText(url, env string) (any, error) {
+	return f.text(url, env, func(string, string) error { return nil })
+}
+
+// TrustedText is like TreeText for a file that root runs or renders. It refuses a file that an unprivileged user can
+// change.
+func (f *Facts) TrustedText(url, env string) (any, error) {
+	if f.Trusted == nil {
+		return f.TreeText(url, env)
+	}
+	return f.text(url, env, f.Trusted)
+}
+
+func (f *Facts) text(url, env string, check func(url, file string) error) (any, error) {
 	file, ok, err := f.Locate(url, env)
 	if err != nil || !ok {
 		return false, err
+	}
+	if err := check(url, file); err != nil {
+		return nil, err
 	}
 	return ReadText(f.HostOf(url), file)
 }

@@ -240,6 +240,15 @@ func (h *Host) CheckClone(dir, user string) error {
 	return clone.Check(t.root, dir, as)
 }
 
+// CheckFetched returns an error if another user can change a repository from which root fetches, or one to which it
+// refers: see clone.CheckFetched. It returns nil in the same cases as CheckRootOnly.
+func (h *Host) CheckFetched(dir string) error {
+	if t, ok := h.Files.(*tree); ok && os.Geteuid() == 0 {
+		return clone.CheckFetched(t.root, dir)
+	}
+	return nil
+}
+
 // CheckTrusted returns an error if an unprivileged user can change or replace a file on whose content root would act: a
 // template, an SLS file, a program that gets setuid bits. If the file is in one of the directories tops, users who also
 // control that directory are trusted, since the tree was configured by its directory. CheckTrusted returns nil if the

@@ -46,6 +46,9 @@ func (c *caller) template() (Answer, error) {
 	if err != nil {
 		return Answer{}, misuse("name a file of this host", "the template %s cannot be read: %v", file, err)
 	}
+	if err := c.sources.checkTrusted("file", file); err != nil {
+		return Answer{}, err
+	}
 	name := strings.TrimSuffix(path.Base(file), ".sls")
 	return c.given(render.Source{Name: path.Base(file), File: file, Text: string(data)}, name)
 }

@@ -214,6 +214,26 @@ func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 	}
 }
 
+// TestACommandGetsNoPartOfAnother reads the output of a command with the ID of the host in it.
+func TestACommandGetsNoPartOfAnother(t *testing.T) {
+	for id, want := range map[string]string{"web-01.example.com": "{'a': 'web-01.example.com'}", "web_1": "{'a': 'web_1'}",
+		"x; touch DIR/made": "", "$(touch DIR/made)": "", "../x": "", "x y": ""} {
+		set, dir := settings(t, nil)
+		set.ID = strings.ReplaceAll(id, "DIR", dir)
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("cmd_yaml", "echo a: %s")))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		data, err := s.Pillar(t.Context())
+		if refused := err != nil && strings.Contains(diag.HintOf(err), "give the host an ID"); refused != (want == "") ||
+			want != "" && value.Repr(data) != want {
+			t.Errorf("%s: %v, %s", id, err, value.Repr(data))
+		}
+		if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+			t.Errorf("%s: its command ran", id)
+		}
+	}
+}
+
 // TestAliasesOfASourceCannotExplode reads the output of a command with nine levels of YAML aliases, which stand for 9
 // to the power of 9 values.
 func TestAliasesOfASourceCannotExplode(t *testing.T) {

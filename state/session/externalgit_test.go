@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -178,6 +179,56 @@ func TestARepositoryOfAnotherUserIsNoPillarData(t *testing.T) {
 	got, err := gitPillar(t, "main "+repository)
 	if err == nil || !strings.Contains(err.Error(), repository) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v: %s", err, got)
+	}
+}
+
+// TestARepositoryThatRefersToAnotherUsersIsNoPillarData reads repositories of root whose files name a directory that an
+// unprivileged user can change.
+func TestARepositoryThatRefersToAnotherUsersIsNoPillarData(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this requires root")
+	}
+	for name, refer := range map[string]func(theirs, own string) map[string]string{
+		"commondir": func(theirs, own string) map[string]string {
+			return map[string]string{own + "/HEAD": "ref: refs/heads/main\n", own + "/commondir": theirs + "\n"}
+		},
+		"file": func(theirs, own string) map[string]string {
+			return map[string]string{own + "/.git": "gitdir: " + own + "/g\n", own + "/g/HEAD": "ref: refs/heads/main\n",
+				own + "/g/commondir": theirs + "\n"}
+		},
+		"alternates": func(theirs, own string) map[string]string {
+			head, _ := os.ReadFile(filepath.Join(theirs, "refs/heads/main"))
+			packed, _ := os.ReadFile(filepath.Join(theirs, "packed-refs"))
+			return map[string]string{own + "/HEAD": "ref: refs/heads/main\n", own + "/packed-refs": string(packed),
+				own + "/refs/heads/main":         string(head),
+				own + "/objects/info/alternates": "# borrowed\n" + theirs + "/objects\n"}
+		},
+	} {
+		repository := gitRepository(t, "main", map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a: 1\n"})
+		own := filepath.Join(t.TempDir(), "own")
+		if err := os.MkdirAll(filepath.Join(own, "refs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range refer(repository, own) {
+			if text == "" {
+				continue
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		url := "main file://" + strings.Replace(own, "own", "%6fwn", 1)
+		if got, err := gitPillar(t, value.NewMap(url, parameters("base", "main"))); err != nil ||
+			!strings.Contains(got, "'a': 1") {
+			t.Errorf("%s of root: %v: %s", name, err, got)
+		}
+		if err := os.Chown(filepath.Join(repository, "objects"), nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		got, err := gitPillar(t, value.NewMap(url, parameters("base", "main")))
+		if err == nil || !strings.Contains(err.Error(), "refused, since "+repository) {
+			t.Errorf("%s: %v: %s", name, err, got)
+		}
 	}
 }
 

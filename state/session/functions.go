@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"path"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -16,7 +17,7 @@ func (s *Session) facts() function.Facts {
 		ID: s.ID, Grains: s.Grains, GrainsFile: s.GrainsFile, Options: s.options, Host: s.Host,
 		Pillar: func() *value.Map { return s.pillar }, Refresh: s.refreshed,
 		States: s.states, Pillars: s.pillars, Trees: s.Trees,
-		Render: s.renderAs, Match: s.matches,
+		Trusted: s.trusted, Render: s.renderAs, Match: s.matches,
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,
 		Modules: s.registry, Listed: s.everyState, Own: s.own.described, Calls: stateSignatures(),
@@ -55,6 +56,15 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 		return withErrors(data, err), nil
 	}
 	return data, err
+}
+
+// trusted returns an error if an unprivileged user can change the file of a tree or of the host that a URL names.
+func (s *Session) trusted(url, file string) error {
+	scheme := "file"
+	if strings.HasPrefix(url, "salt://") {
+		scheme = "salt"
+	}
+	return s.sources.checkTrusted(scheme, file)
 }
 
 // renderAs renders a file with the renderers of pipe.

@@ -69,6 +69,9 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 			style = yaml.Block
 		}
 		return yaml.Dump(q.Value("data"), yaml.DumpOptions{Collections: style, Sort: yaml.SortPlain}), nil
+	case "import": // the text of a file that a renderer runs
+		facts := s.facts()
+		return facts.TrustedText(value.Str(q.Value("url")), value.Str(q.Value("env")))
 	case "render":
 		return o.renderFor(ctx, q)
 	case "jinja":

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -61,7 +62,7 @@ func (c cmd) scriptText(ctx context.Context, a function.Arguments) (string, erro
 		return "", diag.Download.Hint(fmt.Errorf("argument source: %q is neither salt://PATH nor an absolute path", source),
 			"put the script into the state tree: salt://scripts/NAME")
 	}
-	read, err := c.TreeText(source, env)
+	read, err := c.read(source, env, a)
 	if err != nil {
 		return "", err
 	}
@@ -77,4 +78,31 @@ func (c cmd) scriptText(ctx context.Context, a function.Arguments) (string, erro
 		return "", errors.New("argument source: the script is empty")
 	}
 	return content, nil
+}
+
+// read returns the text of a script, or False if there is none. Root runs and renders no script that an unprivileged
+// user can change.
+func (c cmd) read(source, env string, a function.Arguments) (any, error) {
+	root, err := c.asRoot(function.OptionalText(a.Value("runas")))
+	if err != nil {
+		return nil, err
+	}
+	if !root && function.OptionalText(a.Value("template")) == "" {
+		return c.TreeText(source, env)
+	}
+	text, err := c.TrustedText(source, env)
+	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
+		return nil, diag.Exposed.Hint(fmt.Errorf("root does not run %s: %w", source, err),
+			"take the script from the tree (salt://), give it to root, or name the user with runas")
+	}
+	return text, err
+}
+
+// asRoot reports whether a command runs with the rights of root: runas is its user, "" for the agent's.
+func (c cmd) asRoot(runas string) (bool, error) {
+	if runas == "" || runas == "root" {
+		return true, nil
+	}
+	u, found, err := c.Host.Accounts.User(runas) // an unknown user is an error when the command runs
+	return !found || u.UID == 0, err
 }

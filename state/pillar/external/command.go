@@ -16,8 +16,8 @@ import (
 // printed runs a command and returns its output, parsed as YAML or JSON. %s in the command stands for the ID of the
 // host.
 func (w World) printed(ctx context.Context, s Source) (any, error) {
-	command := strings.ReplaceAll(value.Str(s.Argument), "%s", w.ID)
-	if err := w.checkTrusted(command); err != nil {
+	command, err := w.command(value.Str(s.Argument))
+	if err != nil {
 		return nil, err
 	}
 	answer, err := w.Call(ctx, "cmd.run_all", []any{command}, value.NewMap("python_shell", true))
@@ -37,6 +37,23 @@ func (w World) printed(ctx context.Context, s Source) (any, error) {
 		return fromJSON(text)
 	}
 	return fromYAML(text)
+}
+
+// command returns a command with the ID of the host in it, if root may run it.
+func (w World) command(text string) (string, error) {
+	if strings.Contains(text, "%s") && strings.IndexFunc(w.ID, special) >= 0 {
+		return "", diag.External.Hint(
+			fmt.Errorf("the command has %%s, and the shell may not read the ID %q as one word", w.ID),
+			"give the host an ID of letters, digits, dots, underscores and hyphens, or take %%s out of the command")
+	}
+	text = strings.ReplaceAll(text, "%s", w.ID)
+	return text, w.checkTrusted(text)
+}
+
+// special reports whether a character of an ID is refused in commands: a shell, or a program, may read more than a name
+// in it.
+func special(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
 }
 
 // checkTrusted refuses a command, which root runs, if its words name a file that an unprivileged user can change. It

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -33,7 +34,11 @@ func (w World) fetch(ctx context.Context, r *remote, files *memory) (err error) 
 	if _, err := git.Ask(ctx, w.Host, "init", "--quiet", "--bare", "--template=", dir); err != nil {
 		return err
 	}
-	git = git.Trusting(r.url, r.url+".git") // root reads no repository of another user
+	if at := r.local(); at != "" {
+		if err := w.Host.CheckFetched(at); err != nil {
+			return err
+		}
+	}
 	if err := r.fetchInto(ctx, w.Host, git, dir); err != nil {
 		return err
 	}
@@ -42,6 +47,21 @@ func (w World) fetch(ctx context.Context, r *remote, files *memory) (err error) 
 		return err
 	}
 	return r.contents(ctx, w.Host, git, dir, entries, files)
+}
+
+// local returns the path of a repository of this host as git reads it, "" for one of a server.
+func (r *remote) local() string {
+	scheme, rest, found := strings.Cut(r.url, "://")
+	switch {
+	case !found && path.IsAbs(r.url):
+		return r.url
+	case scheme != "file":
+		return ""
+	}
+	if plain, err := url.PathUnescape(rest); err == nil {
+		rest = plain
+	}
+	return path.Clean("/" + rest)
 }
 
 func notReady(ready bool) error {

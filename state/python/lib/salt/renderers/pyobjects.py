@@ -1,6 +1,7 @@
 """SLS files in Python that begin with #!pyobjects: a class for each state module, and a call for each state."""
 import os
 import re
+import sys
 
 from salt.utils.pyobjects import Map, Registry, SaltObject, StateFactory
 
@@ -39,7 +40,7 @@ def imported(line, names, common, saltenv):
     if not found:
         return False
     url = found.group(1).strip()
-    text = __salt__["cp.get_file_str"](url, saltenv)
+    text = sys.modules["__main__"].LINE.ask("import", url=url, env=saltenv)
     if not isinstance(text, str):
         raise ImportError("there is no file %s" % url)
     theirs = executed(text, url, common, saltenv)

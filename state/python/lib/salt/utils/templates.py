@@ -1,3 +1,4 @@
+import os
 import sys
 
 
@@ -15,8 +16,9 @@ def render_jinja_tmpl(tmplstr, context, tmplpath=None):
 def _jinja(tmplsrc, from_str=False, to_str=False, context=None, **kwargs):
     text = tmplsrc
     if not from_str:
-        with open(tmplsrc, encoding="utf-8") as f:
-            text = f.read()
+        text = sys.modules["__main__"].LINE.ask("import", url=os.path.abspath(tmplsrc), env="base")
+        if not isinstance(text, str):
+            raise FileNotFoundError("there is no file %s" % tmplsrc)
     return {"result": True, "data": render_jinja_tmpl(text, dict(context or {}, **kwargs))}
 
 
