@@ -80,3 +80,25 @@ func TestGrainFunctionThatEndsTheWorkerCostsItselfAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestStandardLibraryIsImportedFirst imports modules of Python of whose names the tree has files, while a module is
+// loaded and afterwards.
+func TestStandardLibraryIsImportedFirst(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{
+		"modules/json":    "def f():\n    return 'of the tree'\n",
+		"modules/sys":     "raise ValueError('of the tree')\n",
+		"utils/traceback": "def g():\n    return 'of the tree'\n",
+		"utils/tool":      "NAME = 'tool'\n",
+		"modules/own": "import json, sys, tool\ndef f():\n    import traceback\n    import salt.utils.traceback\n" +
+			"    return [json.dumps(1), sys.maxsize > 1, hasattr(traceback, 'extract_tb'), __salt__['json.f'](),\n" +
+			"            __utils__['traceback.g'](), salt.utils.traceback.g(), tool.NAME]\n",
+	}})
+	v, err := call(w, t.Context(), "own.f")
+	want := "['1', True, True, 'of the tree', 'of the tree', 'of the tree', 'tool']"
+	if err != nil || value.Repr(v) != want {
+		t.Errorf("%s, want %s: %v", value.Repr(v), want, err)
+	}
+	if _, err := call(w, t.Context(), "own.missing"); err == nil || !strings.Contains(err.Error(), "own.missing") {
+		t.Errorf("a call of a function that does not exist gives %v", err)
+	}
+}

@@ -193,6 +193,7 @@ LIMIT = 64 << 20
 PID = os.getpid()
 NAME = "<corpus-agent>"
 PIPE = f  # noqa: F821, which the line that started this file has opened
+STANDARD = list(sys.path)  # the directories of the standard library
 os.umask(0o022)
 add_packages()
 for number in (3, 4):
@@ -911,6 +912,13 @@ def listen_to_logs():
 
 # Imports.
 
+def standard(name):
+    """Whether Python's standard library has a module. A file of the tree never takes its place."""
+    from importlib.machinery import PathFinder
+    spec = None if name in sys.builtin_module_names else PathFinder.find_spec(name, STANDARD)
+    return name in sys.builtin_module_names or spec is not None and spec.loader is not None
+
+
 class Finder:
     """Finds the package salt, and what the tree has beside a module that is being loaded."""
 
@@ -924,8 +932,7 @@ class Finder:
         if words[0] in PACKAGES:
             return inner(name, "python", words)
         for kind in SIBLINGS[-1:] + ["utils"]:
-            if "." not in name and name in LOADERS[kind].files and kind != "modules" or \
-                    SIBLINGS and "." not in name and name in LOADERS[kind].files:
+            if name in LOADERS[kind].files and (SIBLINGS or kind != "modules") and not standard(name):
                 return ModuleSpec(name, Given(LOADERS[kind].plain(name)))
         return None
 
