@@ -27,6 +27,10 @@ func TestGrainModulesRun(t *testing.T) {
 			"def broken():\n    return {'x': 1 / 0}\ndef number():\n    return 3\ndef _hidden():\n    return {'hidden': 1}\n",
 		"seen/_grains/seen.py": "def f(grains):\n    return {'seen': [__opts__['id'], grains['id'], __opts__['site'], " +
 			"__grains__['tier'], b'x', (b'y',)]}\n",
+		"states/_grains/idiom.py": "import salt.modules.cmdmod\nc = salt.modules.cmdmod\n" +
+			"__salt__ = {'cmd.run': c._run_quiet, 'cmd.run_all': c._run_all_quiet}\ndef f():\n" +
+			"    return {'ran': [__salt__['cmd.run']('echo out'), __salt__['cmd.run_all']('echo all')['stdout'],\n" +
+			"        c.retcode('false'), c.run_stdout('echo x; echo y', python_shell=True)]}\n",
 		"states/_utils/tool.py":           "NAME = 'web'\n",
 		"states/_python/fact/__init__.py": "from .deep import N\n",
 		"states/_python/fact/deep.py":     "N = 1\n",
@@ -50,7 +54,8 @@ func TestGrainModulesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"role": "'base'", "more": "(1, 2)", "empty": "True", "saw": "True",
-		"parts": "[1, 2]", "hidden": "None", "weaker": "None"} {
+		"parts": "[1, 2]", "hidden": "None", "weaker": "None",
+		"ran": `['out', 'all', 1, 'x\ny']`} {
 		if got := value.Repr(all.Value(name)); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

@@ -14,28 +14,47 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
+	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/function/cmd"
+	"github.com/corpus-agent/corpus-agent/state/function/environ"
+	"github.com/corpus-agent/corpus-agent/state/function/file"
+	"github.com/corpus-agent/corpus-agent/state/function/kmod"
+	"github.com/corpus-agent/corpus-agent/state/function/sysctl"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/python"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // grainModules answers the requests of grain modules while they run: for their source and that of the files in the
-// tree's _utils and _python. As under Salt, they cannot call functions of the agent.
+// tree's _utils and _python, and for functions of the agent. As under Salt, they have no __salt__, but they can
+// import salt.modules.cmdmod.
 type grainModules struct {
 	files map[string]map[string]string // by kind and name
 	check func(path string) error      // that of grainCheck
+
+	functions function.Table
+}
+
+// grainFunctions returns the functions of the agent that need neither a tree nor a pillar.
+func grainFunctions(f *function.Facts) function.Table {
+	return function.Table{}.Add(cmd.Functions(f), environ.Functions(f), file.Functions(f), kmod.Functions(f),
+		sysctl.Functions(f))
 }
 
 // World implements python.Asker.
 func (grainModules) World() *value.Map { return value.NewMap() }
 
 // Ask implements python.Asker.
-func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
+func (g grainModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 	switch q.Value("ask") {
 	case "source":
 		return g.source(value.Str(q.Value("kind")), value.Str(q.Value("name")))
 	case "has":
-		return false, nil
+		return q.Value("kind") == "modules" && g.functions.Has(value.Str(q.Value("name"))), nil
+	case "salt":
+		args, _ := q.Value("args").(*value.List)
+		kwargs, _ := q.Value("kwargs").(*value.Map)
+		return g.functions.Call(ctx, value.Str(q.Value("name")), args.Items, kwargs)
 	case "names":
 		return value.NewList(), nil
 	case "log":
@@ -93,7 +112,8 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	if err := errors.Join(errUtils, errPackages); err != nil {
 		return nil, err
 	}
-	g := grainModules{map[string]map[string]string{"grains": {}, "utils": utils, "python": packages}, check}
+	g := grainModules{check: check,
+		files: map[string]map[string]string{"grains": {}, "utils": utils, "python": packages}}
 	for _, file := range files {
 		g.files["grains"][strings.TrimSuffix(filepath.Base(file), ".py")] = file
 	}
@@ -115,11 +135,11 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 			places = append(places, filepath.Join(s.Layout.Inside(root), "_python"))
 		}
 	}
-	w := python.New(python.Options{Host: h, Asks: g, Modules: known.Plain(), Packages: places,
-		Opts: opts})
-	defer w.Close()
 	core := facts.All(ctx).Clone()
 	core.Set("id", opts.Value("id"))
+	g.functions = grainFunctions(&function.Facts{ID: hostname, Grains: core, Options: opts, Host: h})
+	w := python.New(python.Options{Host: h, Asks: g, Modules: known.Plain(), Packages: places, Opts: opts})
+	defer w.Close()
 	v, err := w.Do(ctx, "grains", value.NewMap("grains", core))
 	if err != nil {
 		return nil, fmt.Errorf("grain modules: %w", err)
