@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 	"github.com/corpus-agent/corpus-agent/state/host/runnable"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // program is a program that root runs because a setting names it, or because the agent needs it.
@@ -29,7 +30,7 @@ func (s *Site) programs() (all []program) {
 	switch {
 	case c.Engine == "" || c.Engine == "native":
 	case len(c.EngineCommand) > 0:
-		all = append(all, program{"engine_command", c.EngineCommand[0]})
+		all = append(all, commandOf("engine_command", c.EngineCommand)...)
 	default:
 		all = append(all,
 			program{"engine", map[string]string{"salt-call": "salt-call", "ansible": "ansible-playbook"}[c.Engine]})
@@ -37,11 +38,10 @@ func (s *Site) programs() (all []program) {
 	if len(c.Notify.MailTo) > 0 {
 		all = append(all, program{"notify.mail.sendmail", c.Notify.Sendmail})
 	}
-	if len(c.Notify.Command) > 0 {
-		all = append(all, program{"notify.command", c.Notify.Command[0]})
-	}
-	if len(c.EventCommand) > 0 {
-		all = append(all, program{"event_command", c.EventCommand[0]})
+	all = append(all, commandOf("notify.command", c.Notify.Command)...)
+	all = append(all, commandOf("event_command", c.EventCommand)...)
+	if file := c.Notify.WebhookSecret; filepath.IsAbs(file) && isFile(file) {
+		all = append(all, program{ofWebhook, file})
 	}
 	for _, p := range c.Health.Probes {
 		if p.Kind == recipe.ProbeScript && filepath.IsAbs(p.Target) {
@@ -54,9 +54,34 @@ func (s *Site) programs() (all []program) {
 	return append(all, program{ofModules, "python3"})
 }
 
+// commandOf returns the program of a command, and the files that its other words name, such as a script for sh. Commands
+// start in /.
+func commandOf(setting string, command []string) (all []program) {
+	for i, word := range command {
+		if i == 0 {
+			all = append(all, program{setting, word})
+			continue
+		}
+		for _, file := range append(value.PathsIn(word), filepath.Join("/", word)) {
+			if isFile(file) {
+				all = append(all, program{setting, file})
+			}
+		}
+	}
+	return all
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // ofModules is what the agent needs python3 for. The agent looks python3 up in the directories of the system's
 // programs, whatever PATH is.
 const ofModules = "modules in Python"
+
+// ofWebhook is the setting of a file that no program runs.
+const ofWebhook = "notify.webhook.secret_file"
 
 // CheckPrograms returns an error if another user can replace a program that root runs: one that agent.yaml names, the
 // interpreter of a script among them, or one that the agent finds in PATH. The error has the exit code exit.Refused.
@@ -77,8 +102,12 @@ func (s *Site) CheckPrograms() error {
 			return
 		}
 		found.parts = append(found.parts, unsafe)
-		found.texts = append(found.texts, fmt.Sprintf("%s can change %s, and with it %s, which root runs (%s)", unsafe.By,
-			unsafe.Component, unsafe.Path, by))
+		does := "runs"
+		if by == ofWebhook {
+			does = "reads"
+		}
+		found.texts = append(found.texts, fmt.Sprintf("%s can change %s, and with it %s, which root %s (%s)", unsafe.By,
+			unsafe.Component, unsafe.Path, does, by))
 	}
 	for _, p := range s.programs() {
 		look := process.Look

@@ -1,6 +1,10 @@
 package value
 
-import "strings"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // SplitWords splits a command line as a POSIX shell and Python's shlex do: with quotes and backslashes, without
 // comments and expansions.
@@ -40,4 +44,15 @@ func SplitWords(line string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// PathsIn returns the words of a command that are absolute paths, split as a shell does, and also at the shell's
+// operators and at =, as in (/usr/bin/x; /usr/bin/y --file=/etc/z).
+func PathsIn(command string) []string {
+	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}`'\"=", r) })
+	if quoted, err := SplitWords(command); err == nil { // the shell reports the error of other commands
+		words = append(words, quoted...)
+	}
+	slices.Sort(words)
+	return slices.DeleteFunc(slices.Compact(words), func(word string) bool { return !path.IsAbs(word) })
 }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -412,5 +413,50 @@ func TestMissingProfileErrorNamesProfile(t *testing.T) {
 	if _, err := Load(t.Context(), Options{Profile: "absent"}); err == nil ||
 		!strings.Contains(err.Error(), "profile absent") || !strings.Contains(diag.HintOf(err), "list-profiles") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
+	}
+}
+
+// TestRootUsesNoConfigurationOfAnotherUser has a program for the credentials in a file, and a program, that another user
+// can change.
+func TestRootUsesNoConfigurationOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this test needs root: it makes files of other users")
+	}
+	for name, change := range map[string]func(file, program string) error{
+		"nothing":              func(string, string) error { return nil },
+		"owner":                func(file, _ string) error { return os.Chown(file, 65534, 65534) },
+		"mode":                 func(file, _ string) error { return os.Chmod(file, 0o666) },
+		"directory":            func(file, _ string) error { return os.Chown(filepath.Dir(file), 65534, 65534) },
+		"program":              func(_, program string) error { return os.Chown(program, 65534, 65534) },
+		"directory of program": func(_, program string) error { return os.Chown(filepath.Dir(program), 65534, 65534) },
+	} {
+		places(t, "")
+		top := t.TempDir()
+		file, program := filepath.Join(top, ".aws/config"), filepath.Join(top, "bin/keys")
+		for path, text := range map[string]string{
+			file:    "[default]\ncredential_process = sh '" + program + "'\n",
+			program: "echo '{\"Version\": 1, \"AccessKeyId\": \"k\", \"SecretAccessKey\": \"s\"}'\ntouch " + top + "/ran\n",
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := change(file, program); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("HOME", top)
+		t.Setenv("AWS_CONFIG_FILE", "")
+		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "")
+		cfg, err := Load(t.Context(), Options{Region: "x"})
+		if err == nil {
+			_, err = cfg.Credentials.Retrieve(t.Context())
+		}
+		if name == "nothing" && err != nil || name != "nothing" &&
+			(err == nil || !strings.Contains(err.Error()+diag.HintOf(err), "C072")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(top, "ran")); (err == nil) != (name == "nothing") {
+			t.Errorf("%s: the program ran: %t", name, err == nil)
+		}
 	}
 }

@@ -91,7 +91,8 @@ func (c *chain) base(ctx context.Context, p *profile) (aws.CredentialsProvider, 
 	case p.person():
 		return nil, people(p)
 	case p.section["credential_process"] != "":
-		return processcreds.NewProvider(p.section["credential_process"]), nil
+		command := p.section["credential_process"]
+		return processcreds.NewProvider(command), checkProcess(command)
 	}
 	return c.ofMachine(ctx)
 }

@@ -33,6 +33,9 @@ func readSections(file string) (map[string]section, error) {
 		return nil, nil
 	}
 	defer f.Close()
+	if err := checkFile(f); err != nil {
+		return nil, err
+	}
 	text, err := io.ReadAll(io.LimitReader(f, 16<<20))
 	if err != nil {
 		return nil, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -59,7 +57,7 @@ func special(r rune) bool {
 // checkTrusted refuses a command, which root runs, if its words name a file that an unprivileged user can change. It
 // checks only absolute paths of existing files.
 func (w World) checkTrusted(command string) error {
-	for _, file := range absolutePaths(command) {
+	for _, file := range value.PathsIn(command) {
 		info, err := w.Files.Stat(file)
 		found, err := walk.Found(err)
 		if err == nil && (!found || !info.IsRegular()) {
@@ -74,15 +72,4 @@ func (w World) checkTrusted(command string) error {
 		}
 	}
 	return nil
-}
-
-// absolutePaths returns the words of a command that are absolute paths, split as a shell does, and also at the shell's
-// operators and at =, as in (/usr/bin/x; /usr/bin/y --file=/etc/z).
-func absolutePaths(command string) []string {
-	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}`'\"=", r) })
-	if quoted, err := value.SplitWords(command); err == nil { // the shell reports the error of other commands
-		words = append(words, quoted...)
-	}
-	slices.Sort(words)
-	return slices.DeleteFunc(slices.Compact(words), func(word string) bool { return !path.IsAbs(word) })
 }
