@@ -54,8 +54,8 @@ func (s *Site) programs() (all []program) {
 	return append(all, program{ofModules, "python3"})
 }
 
-// commandOf returns the program of a command, and the files that its other words name, such as a script for sh. Commands
-// start in /.
+// commandOf returns the program of a command, and the files that its other words name, such as a script for sh.
+// Commands start in /.
 func commandOf(setting string, command []string) (all []program) {
 	for i, word := range command {
 		if i == 0 {

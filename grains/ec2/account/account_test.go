@@ -416,8 +416,8 @@ func TestMissingProfileErrorNamesProfile(t *testing.T) {
 	}
 }
 
-// TestRootUsesNoConfigurationOfAnotherUser has a program for the credentials in a file, and a program, that another user
-// can change.
+// TestRootUsesNoConfigurationOfAnotherUser has a file that names a program for the credentials, and another user can
+// change one of them.
 func TestRootUsesNoConfigurationOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")
