@@ -102,3 +102,44 @@ func TestStandardLibraryIsImportedFirst(t *testing.T) {
 		t.Errorf("a call of a function that does not exist gives %v", err)
 	}
 }
+
+// TestHostileAnswersDoNotEndTheWorker calls functions that raise exceptions without a text or with a long one, or return
+// a mapping without an end.
+func TestHostileAnswersDoNotEndTheWorker(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": `
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("never")
+
+class Endless(dict):
+    def items(self):
+        while True:
+            yield "k", 1
+
+def mute():
+    raise Mute()
+
+def long():
+    raise ValueError("x" * 3000000)
+
+def endless():
+    return Endless()
+
+def managed():
+    __salt__['file.get_managed']('/etc/f')
+`}})
+	for name, want := range map[string]string{
+		"mute":    "Mute: its text cannot be read, since str() of it raises ValueError",
+		"long":    "x... (2934464 more characters)",
+		"endless": "ValueError: a mapping gives more than 100000 items",
+		"managed": "'file.get_managed' is not available; call __states__['file.managed'](name, ...) instead",
+	} {
+		_, err := call(w, t.Context(), "own."+name)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1<<17 {
+			t.Errorf("own.%s gives %.300v, want %q", name, err, want)
+		}
+	}
+	if w.Started() != 1 {
+		t.Errorf("%d processes were started, want 1", w.Started())
+	}
+}

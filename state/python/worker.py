@@ -298,8 +298,20 @@ def pack(v):
     return OBJECTS.keep(v)
 
 
+def bounded_items(v):
+    """A mapping of another class than dict as one, whose method items may never end."""
+    found = {}
+    for count, (k, item) in enumerate(v.items()):
+        if count >= 100000 and count >= len(v):
+            raise ValueError("a mapping gives more than 100000 items")
+        found[k] = item
+    return found
+
+
 def pack_dict(v, items, wrap):
     plain = {}
+    if type(v) is not dict:
+        v = bounded_items(v)
     for k, item in v.items():
         if type(k) is not str or k[:1] == "$" or not usual(k):
             return {items: [[pack(k), pack(item)] for k, item in v.items()]}
@@ -528,7 +540,7 @@ def describe(e):
     if isinstance(e, Hidden):
         return {"class": "Missing", "message": pack(str(e)), "trace": [], "missing": True}
     import traceback
-    message = str(e)
+    message = message_of(e)
     if isinstance(e, KeyError) and e.args and isinstance(e.args[0], str):
         message = getattr(e, "why", None) or (e.args[0] if " " in e.args[0] else repr(e.args[0]))
     if isinstance(e, MemoryError):
@@ -551,7 +563,16 @@ def describe(e):
         place = "%s:%d, in %s" % (frames[-1].filename, frames[-1].lineno or 0, frames[-1].name)
     if isinstance(e, SyntaxError) and e.filename:  # an encoding that is unknown has neither a line nor a column
         place = "%s:%d:%d" % (e.filename, e.lineno or 1, max(e.offset or 0, 1))
+    if len(message) > 1 << 16:
+        message = "%s... (%d more characters)" % (message[:1 << 16], len(message) - (1 << 16))
     return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines), "place": place, "before": before(e)}
+
+
+def message_of(e):
+    try:
+        return str(e)
+    except Exception as other:
+        return "its text cannot be read, since str() of it raises %s" % type(other).__name__
 
 
 def before(e):
@@ -561,7 +582,7 @@ def before(e):
         seen.add(id(e))
         e = e.__cause__ or (None if e.__suppress_context__ else e.__context__)
         if isinstance(e, OSError):
-            texts.append(str(e))
+            texts.append(message_of(e)[:1 << 16])
         elif isinstance(e, MemoryError):
             texts.append("cannot allocate memory")
     return pack("\n".join(texts))
@@ -707,6 +728,7 @@ class Loaded:
 
     def __init__(self, name):
         self.name, self.names, self.module, self.why, self.functions = name, (), None, None, {}
+        self.raised = False  # an exception other than an ImportError kept it from being loaded
         self.place = ""  # where the exception was raised that kept it from being loaded
 
     def reason(self):
@@ -761,6 +783,7 @@ class Loader:
             d = describe(e)
             one.place = d["place"] or self.files[name]
             one.why = "%s: %s%s" % (d["class"], d["message"], "".join("\n" + line for line in d["trace"]))
+            one.raised = True
             return one
         pack_module(module, self.kind)
         init = getattr(module, "__init__", None)
@@ -849,9 +872,12 @@ class Loader:
     def why(self, full):
         module = full.partition(".")[0]
         one = self.loaded.get(module)
+        if one is not None and one.raised:
+            return "'%s' does not load: %s" % (module, one.reason())
         if one is not None and one.module is None:
             return "'%s' __virtual__ returned False%s" % (module, ": " + one.reason() if one.why else "")
-        return "'%s' is not available." % full
+        instead = "; call __states__['file.managed'](name, ...) instead" if full in MANAGED and self.kind == "modules" else "."
+        return "'%s' is not available%s" % (full, instead)
 
     def names(self):
         for name in sorted(self.files):
@@ -859,6 +885,9 @@ class Loader:
             for shown in one.names:
                 for function in one.functions:
                     yield shown + "." + function
+
+
+MANAGED = {"file.get_managed", "file.manage_file", "file.check_managed", "file.check_managed_changes"}
 
 
 def is_function(v):

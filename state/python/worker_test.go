@@ -238,7 +238,7 @@ func TestPythonErrorsHavePositions(t *testing.T) {
 		{"own.big", []any{100 << 20}, []string{"ValueError", "at most 67108864"}},
 		{"own.echo2", nil, []string{"'own.echo2' is not available"}},
 		{"broken.f", nil, []string{"'broken' __virtual__ returned False: No module named 'nowhere_at_all'"}},
-		{"wrong.f", nil, []string{"'wrong' __virtual__ returned False: SyntaxError", "/tree/modules/wrong.py"}},
+		{"wrong.f", nil, []string{"'wrong' does not load: SyntaxError", "/tree/modules/wrong.py"}},
 		{"no.f", nil, []string{"'no' __virtual__ returned False: no disk"}},
 		{"own.fail", []any{1}, []string{"TypeError: fail() takes 0 positional arguments"}},
 	} {
