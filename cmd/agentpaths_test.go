@@ -111,6 +111,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/service/evidence.go":     {kernel + ", and names of releases", "treesOf passes"},
 		"agent/serving/changedlinks.go": {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/site/modes.go":           {project, "Site.Impassable"},
+		"agent/site/programs.go":        {"only looked at; what it finds is then checked", "isFile"},
 		"agent/site/temporary.go":       {state, "Site.NoteTemporary Site.SweepTemporary"},
 		"agent/releases/requirements.go": {"the host's loaders and libraries, whose existence is examined",
 			"Run.CheckRequirements Run.NoteInterpreters"},

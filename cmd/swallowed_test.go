@@ -61,6 +61,9 @@ func reasons() map[string][]string {
 			"agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",
 			"artifact/trust/pin.go:checkPin", "packaging/builder/system.go:there",
 		},
+		"a word of a command that cannot be looked up, such as a long script, names no file": {
+			"agent/site/programs.go:isFile", "grains/ec2/account/trust.go:checkProcess",
+		},
 		"the file is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
 		"the processes may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes",

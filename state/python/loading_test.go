@@ -103,8 +103,8 @@ func TestStandardLibraryIsImportedFirst(t *testing.T) {
 	}
 }
 
-// TestHostileAnswersDoNotEndTheWorker calls functions that raise exceptions without a text or with a long one, or return
-// a mapping without an end.
+// TestHostileAnswersDoNotEndTheWorker calls functions that raise exceptions without a text or with a long one, or
+// return a mapping without an end.
 func TestHostileAnswersDoNotEndTheWorker(t *testing.T) {
 	w := start(t, &fakeSession{texts: map[string]string{"modules/own": `
 class Mute(Exception):
