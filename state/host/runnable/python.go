@@ -23,15 +23,18 @@ func pythonLibrary(root *walk.Root, program string) *walk.UnsafeError {
 	if !isPython(program) && !isPython(real) { // a virtual environment has a link `python`
 		return nil
 	}
-	var unsafe *walk.UnsafeError
-	for _, file := range []string{program, real} { // a virtual environment names its Python there
-		for _, at := range []string{path.Dir(file), path.Dir(path.Dir(file))} {
-			if errors.As(root.CheckRootOnly(path.Join(at, "pyvenv.cfg")), &unsafe) {
-				return unsafe
-			}
+	dirs, unsafe := pythonSettings(root, program, real)
+	for i, dir := range dirs {
+		if unsafe == nil && !slices.Contains(dirs[:i], dir) {
+			unsafe = librariesAbove(root, dir)
 		}
 	}
-	for dir := path.Dir(path.Dir(real)); ; dir = path.Dir(dir) {
+	return unsafe
+}
+
+// librariesAbove checks the standard libraries of Python in the directories above one with programs.
+func librariesAbove(root *walk.Root, dir string) *walk.UnsafeError {
+	for dir = path.Dir(dir); ; dir = path.Dir(dir) {
 		for _, lib := range []string{"lib", "lib64"} {
 			if unsafe := librariesIn(root, path.Join(dir, lib)); unsafe != nil {
 				return unsafe
@@ -52,10 +55,26 @@ func librariesIn(root *walk.Root, lib string) *walk.UnsafeError {
 		if !strings.HasPrefix(name, "python3") {
 			continue
 		}
-		for dir, modules := range startModules() {
-			if unsafe := modulesIn(root, path.Join(lib, name, dir), modules); unsafe != nil {
-				return unsafe
-			}
+		if unsafe := libraryAt(root, path.Join(lib, name)); unsafe != nil {
+			return unsafe
+		}
+	}
+	return nil
+}
+
+// libraryAt checks a directory or an archive in which python3 looks for its standard library, such as
+// /usr/lib/python311.zip.
+func libraryAt(root *walk.Root, at string) *walk.UnsafeError {
+	d, err := root.OpenDir(at)
+	if err != nil {
+		var unsafe *walk.UnsafeError
+		errors.As(root.CheckRootOnly(at), &unsafe)
+		return unsafe
+	}
+	d.Close()
+	for dir, modules := range startModules() {
+		if unsafe := modulesIn(root, path.Join(at, dir), modules); unsafe != nil {
+			return unsafe
 		}
 	}
 	return nil
