@@ -57,7 +57,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r), p.warnOfMistakes(tree)); err != nil {
+	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r), p.warnOfMistakes(ctx, tree)); err != nil {
 		return err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
@@ -125,12 +125,18 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 // mostMistakes is the number of mistakes in SLS files that a build prints.
 const mostMistakes = 20
 
-// warnOfMistakes prints warnings about mistakes in SLS files and templates that would fail on every host. They do
-// not stop the build, since an engine other than the native one may accept them.
-func (p *program) warnOfMistakes(tree string) error {
+// warnOfMistakes prints warnings about mistakes in SLS files, templates and files in Python that would fail on every
+// host. They do not stop the build, since an engine other than the native one may accept them.
+func (p *program) warnOfMistakes(ctx context.Context, tree string) error {
 	found, err := check.Tree(os.DirFS(tree))
+	programs, unread := check.Programs(ctx, os.DirFS(tree))
+	found, err = append(found, programs...), errors.Join(err, unread)
 	for _, d := range found[:min(len(found), mostMistakes)] {
-		fmt.Fprintln(p.Err, "warning: "+d.Text())
+		kind := "warning: "
+		if d.HostOnly {
+			kind = "note: "
+		}
+		fmt.Fprintln(p.Err, kind+d.Text())
 	}
 	if len(found) > mostMistakes {
 		fmt.Fprintf(p.Err, "warning: and %s\n", diag.Count(len(found)-mostMistakes, "more mistake"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -42,7 +43,7 @@ type Compiled struct {
 type Report struct {
 	Hosts    []Compiled
 	Findings []Finding // each once, sorted by place
-	Unused   []string  // SLS files that none of the hosts gets
+	Unused   []string  // SLS files that none of the hosts gets; empty if that is unknown
 
 	UnusedPillar []string // those of the pillar
 }
@@ -102,6 +103,7 @@ type compiler struct {
 	own            map[string]bool
 	sls            map[string]bool // the SLS files of all trees, and whether a host gets them
 	pillarFiles    map[string]bool // those of the pillar
+	unknown        bool            // it is unknown which files a host gets
 	report         Report
 }
 
@@ -293,7 +295,7 @@ func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Pr
 		}
 	}
 	if err != nil {
-		return nil, diagnostics(err)
+		return nil, c.unassigned(diagnostics(err))
 	}
 	high, err := s.High(ctx, matches)
 	left := diagnostics(err)
@@ -310,6 +312,31 @@ func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Pr
 		return program, left
 	}
 	return program, slices.Clone(program.Problems)
+}
+
+// unassigned returns the errors of a pillar or a top file. If only hosts know what it says, a note says that the states
+// were not compiled, and what the host gets is unknown.
+func (c *compiler) unassigned(problems diag.List) diag.List {
+	if slices.ContainsFunc(problems, func(d *diag.Diagnostic) bool { return !d.HostOnly }) {
+		return problems
+	}
+	c.unknown = true
+	what := "top file"
+	if slices.ContainsFunc(problems, func(d *diag.Diagnostic) bool { return c.ofPillar(d.Pos.File) }) {
+		what = "pillar"
+	}
+	note := &diag.Diagnostic{HostOnly: true, Message: fmt.Sprintf(
+		"the states of hosts whose %s depends on what only hosts know were not compiled", what)}
+	return append(slices.Clone(problems), note.WithHint(diag.Call,
+		"`corpus-agent deploy --test` on a host compiles them"))
+}
+
+// ofPillar reports whether a file is in a root of the pillar.
+func (c *compiler) ofPillar(file string) bool {
+	return slices.ContainsFunc(c.pillar, func(root string) bool {
+		below, err := filepath.Rel(root, file)
+		return err == nil && filepath.IsLocal(below)
+	})
 }
 
 func newFinding(d *diag.Diagnostic, host string) Finding {
@@ -394,7 +421,9 @@ func (c *compiler) gather() {
 		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
-	c.report.Unused, c.report.UnusedPillar = unused(c.sls), unused(c.pillarFiles)
+	if !c.unknown {
+		c.report.Unused, c.report.UnusedPillar = unused(c.sls), unused(c.pillarFiles)
+	}
 }
 
 // unused returns the sorted names of SLS files that no host gets.

@@ -210,6 +210,23 @@ func TestPillarFilesThatNoHostGets(t *testing.T) {
 	}
 }
 
+// TestPillarThatOnlyHostsCompile checks a tree whose pillar, or top file, is a program, for one host of two.
+func TestPillarThatOnlyHostsCompile(t *testing.T) {
+	for what, program := range map[string]string{"pillar": "pillar/p.sls", "top file": "states/top.sls"} {
+		files := map[string]string{"states/top.sls": "base: {'*': [app]}\n", "states/app.sls": "a: {test.nop: []}\n",
+			"pillar/top.sls": "base: {'h': [p]}\n", "pillar/p.sls": "a: 1\n", "pillar/q.sls": "a: 1\n"}
+		files[program] = "#!py\ndef run():\n    return {}\n"
+		r := checked(t, "h: {}\nother: {}\n", tree(t, files))
+		want := "the states of hosts whose " + what + " depends on what only hosts know were not compiled"
+		if len(r.Mistakes()) > 0 || len(r.Unused)+len(r.UnusedPillar) > 0 || len(r.Findings) != 2 ||
+			!slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
+				return f.Message == want && f.Minions[0] == "h"
+			}) {
+			t.Errorf("%s: %+v, unused %q, %q", what, r.Findings, r.Unused, r.UnusedPillar)
+		}
+	}
+}
+
 func TestPillarOutsideOfTheTree(t *testing.T) {
 	states := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n",
 		"a.sls": "a:\n  file.managed:\n    - contents: {{ pillar.port }}\n"})

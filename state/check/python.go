@@ -51,6 +51,25 @@ type parsed struct {
 // grainsRoot is the directory of a release of base that has its grain modules.
 const grainsRoot = "grains"
 
+// Programs returns the syntax errors of a release's files in Python. Without a python3 that can parse them, it returns
+// a diagnostic that is HostOnly.
+func Programs(ctx context.Context, release fs.FS) (diag.List, error) {
+	here, err := host.Open(host.Options{}, host.Caches{})
+	if err != nil {
+		return nil, err
+	}
+	roots, err := existing(release, slices.Concat(stateRoots(), pillarRoots()))
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{}
+	if err := c.findPrograms(Source{Files: release}, roots); err != nil {
+		return nil, err
+	}
+	err = c.parse(ctx, here)
+	return c.static, err
+}
+
 // findPrograms adds the files in Python below roots of a tree, and the grain modules of base, to those that python3
 // compiles.
 func (c *compiler) findPrograms(tree Source, roots []string) error {
