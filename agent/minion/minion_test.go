@@ -59,7 +59,8 @@ func TestLoad(t *testing.T) {
 	if !value.Equal(c.Grains, value.NewMap("role", "web", "a", 1)) {
 		t.Errorf("grains are %s", value.Repr(c.Grains))
 	}
-	for name, want := range map[string]any{"mine": "z", "pillarenv": "dev", "pillar_source_merging_strategy": "recurse"} {
+	for name, want := range map[string]any{"mine": "z", "pillarenv": "dev", "pillar_source_merging_strategy": "recurse",
+		"conf_file": dir + "/minion", "config_dir": dir} {
 		if got := c.Options.Value(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}

@@ -35,6 +35,10 @@ func (r *reader) config(file string) *Config {
 	for _, name := range []string{"file_roots", "pillar_roots", "grains", "test", "failhard"} {
 		c.Options.Delete(name)
 	}
+	if at, err := filepath.Abs(file); err == nil { // as under Salt, the file cannot name another
+		c.Options.Set("conf_file", at)
+		c.Options.Set("config_dir", filepath.Dir(at))
+	}
 	return c
 }
 

@@ -269,7 +269,7 @@ func (c *calling) toFile(o *inspect.Opened, ret *value.Map) error {
 	if c.layout().Relocated() {
 		return errors.New("not with --root")
 	}
-	line, err := json.Marshal(ret)
+	line, err := json.Marshal(value.Printable(ret))
 	if err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (c *calling) toSyslog(o *inspect.Opened, ret *value.Map) error {
 		return diag.Config.Hint(errors.New("syslog.level or syslog.facility of the minion file is unknown"),
 			"write them as LOG_INFO and LOG_USER")
 	}
-	line, err := json.Marshal(ret)
+	line, err := json.Marshal(value.Printable(ret))
 	if err != nil {
 		return err
 	}

@@ -136,8 +136,16 @@ func (p *program) run(test bool, work func(*agent.Agent) (*report.Report, error)
 	// A run must not end because its output is no longer read, for example when the connection of a push breaks.
 	signal.Ignore(syscall.SIGPIPE)
 	r, err := work(a)
-	if r != nil && p.json {
-		return cli.AlreadyReported(err)
+	return p.printed(r, err)
+}
+
+// printed returns the error of a run that may have a report: marked as reported if the report was printed.
+func (p *program) printed(r *report.Report, err error) error {
+	switch {
+	case r == nil || !p.json:
+		return err
+	case p.unprinted != nil:
+		return errors.Join(err, p.unprinted)
 	}
-	return err
+	return cli.AlreadyReported(err)
 }

@@ -47,6 +47,7 @@ type program struct {
 	lenient bool // the command works without settings that its user may not read
 	// makesRoot says that the command makes the directory that stands for "/" if it does not exist
 	makesRoot bool
+	unprinted error             // why --json printed no report of the run; nil if it did
 	checked   *error            // the result of site.CheckConfiguration; nil before checkConfiguration
 	fromFile  []config.Variable // of /etc/corpus/environment; nil before useEnvironment
 	unused    []config.Variable // of the same where others can read it: it is used by the unit alone

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -59,18 +60,26 @@ func TestEventsReachAProgram(t *testing.T) {
 			t.Errorf("%s returned %v, %v", call.name, v, err)
 		}
 	}
+	raw := value.NewMap("size", math.NaN()) // JSON has no such keys and values
+	if err := raw.SetKey([]byte("k"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := answer(t, s, "event.send", "raw", raw); err != nil || v != true {
+		t.Errorf("event.send of bytes returned %v, %v", v, err)
+	}
 	tags, data := sent(t, kept)
-	if strings.Join(tags, " ") != "a/b fired" || strings.Join(data, " ") != `{"k":"v"} {"x":1}` {
+	if strings.Join(tags, " ") != "a/b fired raw" ||
+		strings.Join(data, " ") != `{"k":"v"} {"x":1} {"size":"nan","b'k'":1}` {
 		t.Fatalf("events are %q with %q", tags, data)
 	}
 	a, err := s.Call(t.Context(), "state.apply", []any{"web"}, value.NewMap("test", true), nil)
-	if more, _ := sent(t, kept); err != nil || len(more) > 2 {
+	if more, _ := sent(t, kept); err != nil || len(more) > 3 {
 		t.Errorf("a dry run sent %q, %v: %s", more, err, value.Repr(a.Value))
 	}
 	a, err = s.Call(t.Context(), "state.apply", []any{"web"}, value.NewMap(), nil)
 	tags, data = sent(t, kept)
-	if err != nil || a.Failed || strings.Join(tags[2:], " ") != "my/tag quiet waits" ||
-		data[2] != `{"more":"x","step":1}` {
+	if err != nil || a.Failed || strings.Join(tags[3:], " ") != "my/tag quiet waits" ||
+		data[3] != `{"more":"x","step":1}` {
 		t.Errorf("states sent %q with %q, %v: %s", tags, data, err, value.Repr(a.Value))
 	}
 	one, _ := a.Value.(*value.Map).Value("event_|-my/tag_|-my/tag_|-send").(*value.Map)

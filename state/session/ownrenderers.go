@@ -47,6 +47,9 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 	if err != nil {
 		return nil, renderError(err, c)
 	}
+	if what == "program" && v == nil && value.Str(question.Value("sls")) != "" {
+		o.session.log("warning", c.Source.File+": run() returned None, so the file declares nothing")
+	}
 	if c.Renderer == "pydsl" {
 		o.session.add("cmd", o.calls())
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -283,6 +284,30 @@ func TestFilesThatAreProgramsOfTheTree(t *testing.T) {
 		Text: "#!py\ndef run():\n    return 3\n"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "a text was expected") {
 		t.Errorf("a number as the text of a file: %v", err)
+	}
+}
+
+// TestProgramThatReturnsNothing runs a program of states and one of the pillar whose run() returns None.
+func TestProgramThatReturnsNothing(t *testing.T) {
+	needPython(t)
+	settings, dir := settings(t, map[string]string{"states/none.sls": "#!py\ndef run():\n    pass\n",
+		"states/empty.sls": "#!py\ndef run():\n    return {}\n",
+		"pillar/top.sls":   "base: {'*': [p]}\n", "pillar/p.sls": "#!py\ndef run():\n    return None\n"})
+	var logged []string
+	settings.Log = func(level, message string) {
+		logged = append(logged, level+" "+strings.TrimPrefix(message, dir+"/"))
+	}
+	s := families.New(settings)
+	t.Cleanup(s.Close)
+	for _, name := range []string{"none", "empty"} {
+		if p, err := s.Program(t.Context(), s.Named(name)); err != nil || len(p.Steps) > 0 {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	const nothing = ": run() returned None, so the file declares nothing"
+	want := []string{"warning pillar/p.sls" + nothing, "warning states/none.sls" + nothing}
+	if !slices.Equal(logged, want) {
+		t.Errorf("logged %q, want %q", logged, want)
 	}
 }
 

@@ -100,7 +100,7 @@ func (e events) pass(ctx context.Context, tag string, data any) (any, error) {
 	if e.Now != nil {
 		now = e.Now
 	}
-	line, err := json.Marshal(value.NewMap("tag", tag, "data", data, "id", e.ID, "_stamp",
+	line, err := json.Marshal(value.NewMap("tag", tag, "data", value.Printable(data), "id", e.ID, "_stamp",
 		now().UTC().Format("2006-01-02T15:04:05.000000")))
 	if err != nil {
 		return nil, fmt.Errorf("the data of %s: %w", tag, err)
