@@ -97,8 +97,8 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 var sureHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\w+[=:])?[0-9a-fA-F]{32,128}$`) })
 
 // expected returns the URLs on the network that steps of a program will certainly download unless another step fails,
-// in their order. Only a step whose file or directory does not exist yet counts, and whose hash fixes the content of the
-// URL.
+// in their order. Only a step whose file or directory does not exist yet counts, and whose hash fixes the content of
+// the URL.
 func (s *Session) expected(p *compile.Program) (urls []string) {
 	if s.Remote == nil {
 		return nil
