@@ -6,6 +6,7 @@ base:
     - {{ name }}
 {%- endfor %}
 {#- The node of this guest has settings of backups for it (corpus guest backup). #}
-{%- if 'restic' not in salt['pillar.get']('tools', {}) and salt['file.file_exists']('/etc/corpus-node/backup.json') %}
+{%- if 'restic' not in salt['pillar.get']('tools', {}) and grains.get('virtual') == 'container'
+    and salt['file.file_exists']('/etc/corpus-node/backup.json') %}
     - restic
 {%- endif %}
