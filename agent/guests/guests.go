@@ -5,6 +5,7 @@
 package guests
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -47,12 +48,7 @@ type record struct {
 	Made           time.Time
 }
 
-func (r record) disk() string {
-	if r.Disk != "" {
-		return r.Disk
-	}
-	return r.ID
-}
+func (r record) disk() string { return cmp.Or(r.Disk, r.ID) }
 
 // records returns the records of the guests on this node, by the names of the guests. It omits damaged ones, about
 // which guest.present complains.

@@ -154,16 +154,11 @@ func ownAgent(file string) (remote.Agent, error) {
 
 // revision returns the commit that this program was built from; empty if it is not known.
 func revision() string {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
+	info, known := debug.ReadBuildInfo()
+	if !known {
 		return ""
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
+	return remote.Revision(info)
 }
 
 // showSetUp shows the changes of a host.

@@ -70,13 +70,18 @@ func (a *Agent) describe(binary []byte) error {
 	if info.Path != program {
 		return fmt.Errorf("it is %s", info.Path)
 	}
-	a.Machine = machine(f.Machine)
+	a.Machine, a.Revision = machine(f.Machine), Revision(info)
+	return nil
+}
+
+// Revision returns the commit that a program was built from; empty if it is not known.
+func Revision(info *buildinfo.BuildInfo) string {
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			a.Revision = s.Value
+			return s.Value
 		}
 	}
-	return nil
+	return ""
 }
 
 // machine returns the name of an architecture that uname -m prints.

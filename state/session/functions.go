@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"path"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -60,11 +59,7 @@ func (s *Session) refreshed(ctx context.Context, env string, override *value.Map
 
 // trusted returns an error if an unprivileged user can change the file of a tree or of the host that a URL names.
 func (s *Session) trusted(url, file string) error {
-	scheme := "file"
-	if strings.HasPrefix(url, "salt://") {
-		scheme = "salt"
-	}
-	return s.sources.checkTrusted(scheme, file)
+	return s.sources.checkTrusted(parsePlace(url, "").scheme, file)
 }
 
 // renderAs renders a file with the renderers of pipe.
