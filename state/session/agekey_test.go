@@ -17,7 +17,7 @@ import (
 func TestMissingAgeKeyHint(t *testing.T) {
 	d := &ageDecrypter{host: &host.Host{Files: noFiles{}}}
 	_, _, err := d.Decrypt(context.Background(), armor.Header+"\n")
-	if err == nil || !strings.Contains(err.Error(), ageKeyFile) {
+	if err == nil || !strings.Contains(err.Error(), AgeKeyFile) {
 		t.Fatalf("the error is %v", err)
 	}
 	if hint := diag.HintOf(err); !strings.Contains(hint, "that the values were encrypted for") ||

@@ -103,13 +103,14 @@ func (s *Session) expected(p *compile.Program) (urls []string) {
 	if s.Remote == nil {
 		return nil
 	}
+	open := append(slices.Clone(conditional), "if_missing", "use_etag", "skip_verify")
 	for _, step := range p.Steps {
 		source, _ := step.Chunk.Value("source").(string)
 		hash, _ := step.Chunk.Value("source_hash").(string)
 		scheme := parsePlace(source, "").scheme
 		if step.Function() != "file.managed" && step.Function() != "archive.extracted" ||
 			scheme == "salt" || scheme == "file" || !sureHash().MatchString(hash) || slices.Contains(urls, source) ||
-			slices.ContainsFunc(append(conditional, "if_missing", "use_etag", "skip_verify"), step.Chunk.Has) {
+			slices.ContainsFunc(open, step.Chunk.Has) {
 			continue
 		}
 		name, _ := step.Chunk.Value("name").(string)

@@ -18,7 +18,8 @@ import (
 
 // The default places of a host's keys. A host that was set up by Salt may keep its key ring in saltKeyDir.
 const (
-	ageKeyFile  = "/etc/corpus/age.key"
+	// AgeKeyFile is the file of the keys with which a host decrypts values for age.
+	AgeKeyFile  = "/etc/corpus/age.key"
 	gpgKeyDir   = "/etc/corpus/gpgkeys"
 	saltKeyDir  = "/etc/salt/gpgkeys"
 	gpgPatience = 30 * time.Second // the time limit for one value
@@ -64,7 +65,7 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 		return d.keys, nil
 	}
 	if d.file == "" {
-		d.file = ageKeyFile
+		d.file = AgeKeyFile
 	}
 	keys, err := readAgeKeys(d.host, d.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,9 +121,6 @@ func (*KeyFault) HostFault() {}
 
 // noKey marks an error as a KeyFault.
 func noKey(err error) error { return &KeyFault{err} }
-
-// AgeKeyFile is the file of the keys with which a host decrypts values for age.
-const AgeKeyFile = ageKeyFile
 
 // CheckAgeKeys reads the keys of age as a run does, and shows nothing of them. found reports whether there is a file;
 // open is the mode of a file that other users can read, with the command that closes it.
