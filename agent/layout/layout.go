@@ -176,6 +176,9 @@ func (l Layout) HoldLock() string { return filepath.Join(l.State(), "hold.lock")
 // Temporary returns the path of the list of directories in which a run in progress makes temporary files.
 func (l Layout) Temporary() string { return filepath.Join(l.State(), "temporary") }
 
+// Kept returns the directory of what is kept between runs because it takes long to compute. It may be removed.
+func (l Layout) Kept() string { return filepath.Join(l.State(), "kept") }
+
 // StateFiles returns the files directly in the state directory. A run sets aside anything else in their places.
 func (l Layout) StateFiles() []string {
 	return []string{l.Ledger(), l.Lock(), l.Refusals(), l.HostKey(), l.HostRegistered(), l.HostRecord(), l.HoldRequest(),

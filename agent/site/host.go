@@ -51,8 +51,12 @@ func (s *Site) StateHostWith(recorder host.ChangeRecorder, temporary func(dir st
 	if s.Layout.Relocated() {
 		root = s.Layout.Root
 	}
-	return machine.New(host.Options{Root: root, Chroot: s.Chroot, Recorder: recorder, Temporary: temporary, Own: s.OwnUnit,
-		Failed: s.FailedOutput().Note})
+	h, err := machine.New(host.Options{Root: root, Chroot: s.Chroot, Recorder: recorder, Temporary: temporary,
+		Own: s.OwnUnit, Failed: s.FailedOutput().Note})
+	if err == nil {
+		h.Kept = kept{s}
+	}
+	return h, err
 }
 
 // System returns the service manager of the host's units.

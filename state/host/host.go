@@ -36,12 +36,22 @@ type Host struct {
 	Kernel   Kernel
 	Env      *Environment // of commands; nil for the agent's own
 	Network  network.Network
+	Kept     Kept // nil if nothing is kept between runs
 
 	parsed        *ParseCache    // nil for no cache
 	recorder      ChangeRecorder // nil for none
 	machineErrors *walk.MachineErrors
 	forget        func()                                // drops cached reads; nil if nothing is cached
 	talk          func(Command) (*dialog.Dialog, error) // nil if no process can be started
+}
+
+// Kept keeps what takes long to compute between runs. It may lose everything at any time. It must be safe from other
+// users, since root runs what is in it.
+type Kept interface {
+	// Read returns what was kept under a name; nil for nothing.
+	Read(name string) []byte
+	// Write keeps data under a name, in place of what was kept there.
+	Write(name string, data []byte)
 }
 
 // Mark returns a mark for MachineErrorSince.

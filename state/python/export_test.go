@@ -19,3 +19,12 @@ var (
 
 // LimitImports sets the maximum time that a file takes to be loaded, and a grain function to return.
 func (w *Worker) LimitImports(most time.Duration) { w.most, w.each = most, most }
+
+// Keeps is host.Kept in memory.
+type Keeps map[string][]byte
+
+// Read returns what was kept under a name.
+func (k Keeps) Read(name string) []byte { return k[name] }
+
+// Write keeps data under a name.
+func (k Keeps) Write(name string, data []byte) { k[name] = data }

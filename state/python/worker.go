@@ -260,10 +260,6 @@ func lastLines(text string) string {
 	return "; it printed last:\n" + strings.Join(lines, "\n")
 }
 
-// bootstrap reads the worker's program from the pipe, so that it is never written to a disk.
-const bootstrap = `import io;f=io.open(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),` +
-	`"<corpus-agent>","exec"))`
-
 // pythonOptions returns the arguments of python3. Without -S it would execute code of .pth files and
 // sitecustomize, which
 // other users may have written, before the worker can check anything.
@@ -317,7 +313,7 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 	own, done := context.WithTimeoutCause(ctx, most, fmt.Errorf("it did not read its program within %s", most))
 	defer done()
 	stop := context.AfterFunc(own, talk.Kill)
-	err = writeFrame(talk, unpacked(workerText))
+	err = w.sendProgram(talk)
 	if err == nil {
 		err = writeFrame(talk, begin)
 	}
@@ -330,6 +326,7 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 	if err == nil {
 		return nil
 	}
+	w.kept().Write(keptProgram, nil) // in case the bytecode is at fault, the next start compiles the text
 	if hungUp(err) {
 		err = fmt.Errorf("it ended at once (%s)", talk.Ending())
 	}

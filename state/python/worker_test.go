@@ -58,11 +58,18 @@ func (a *fakeSession) Ask(ctx context.Context, q *value.Map) (any, error) {
 // start creates a worker with the modules of a session.
 func start(t testing.TB, a *fakeSession) *python.Worker {
 	t.Helper()
+	return startOn(t, nil, a)
+}
+
+// startOn is like start for a host that keeps data between runs.
+func startOn(t testing.TB, kept host.Kept, a *fakeSession) *python.Worker {
+	t.Helper()
 	needPython(t)
 	h, err := machine.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.Kept = kept
 	modules := value.NewMap()
 	for key := range a.texts {
 		kind, name, _ := strings.Cut(key, "/")
@@ -380,15 +387,17 @@ func BenchmarkFirstCall(b *testing.B) {
 			}
 		}
 	})
-	b.Run("worker", func(b *testing.B) {
-		for b.Loop() {
-			w := start(b, &fakeSession{texts: map[string]string{"modules/own": own}})
-			if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
-				b.Fatal(err)
+	for name, kept := range map[string]host.Kept{"worker": nil, "worker with bytecode of the run before": python.Keeps{}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				w := startOn(b, kept, &fakeSession{texts: map[string]string{"modules/own": own}})
+				if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
+					b.Fatal(err)
+				}
+				w.Close()
 			}
-			w.Close()
-		}
-	})
+		})
+	}
 }
 
 func BenchmarkFurtherCall(b *testing.B) {
