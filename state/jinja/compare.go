@@ -10,7 +10,7 @@ import (
 type comparison func(f *frame, a, b any) (bool, error)
 
 var comparisons = map[string]comparison{
-	"==": func(f *frame, a, b any) (bool, error) { return f.equal(a, b) },
+	"==": (*frame).equal,
 	"!=": func(f *frame, a, b any) (bool, error) { return not(f.equal(a, b)) },
 	"<":  func(f *frame, a, b any) (bool, error) { return f.ordered(a, b, "<", func(c int) bool { return c < 0 }) },
 	"<=": func(f *frame, a, b any) (bool, error) {
@@ -41,6 +41,9 @@ func (f *frame) equal(a, b any) (bool, error) {
 	if x, ok := a.(equaler); ok {
 		return x.equal(b), nil
 	}
+	if o, ok := operandOf(a, b); ok && a != b {
+		return f.decided(o, "==", a, b)
+	}
 	if err := f.weighBoth(a, b); err != nil {
 		return false, err
 	}
@@ -58,6 +61,9 @@ func (f *frame) ordered(a, b any, sign string, is func(int) bool) (bool, error) 
 		return false, err
 	}
 	a, b = plainTuple(a), plainTuple(b)
+	if o, ok := operandOf(a, b); ok {
+		return f.decided(o, sign, a, b)
+	}
 	if isNaN(a) && value.IsNumber(b) || isNaN(b) && value.IsNumber(a) {
 		return false, nil
 	}
@@ -69,6 +75,15 @@ func (f *frame) ordered(a, b any, sign string, is func(int) bool) (bool, error) 
 		return false, typeError(strings.Replace(err.Error(), "'<'", "'"+sign+"'", 1))
 	}
 	return is(c), nil
+}
+
+// decided returns the truth of what an object answers to a comparison.
+func (f *frame) decided(o Operand, sign string, a, b any) (bool, error) {
+	v, err := o.Operate(f.r.ctx, sign, a, b)
+	if err != nil {
+		return false, err
+	}
+	return truth(v)
 }
 
 func isNaN(v any) bool {
@@ -111,6 +126,8 @@ func (f *frame) contains(container, item any) (bool, error) {
 		return c.Contains(item)
 	case Iterable:
 		return f.amongIterated(c, item)
+	case Operand:
+		return f.decided(c, "in", c, item)
 	}
 	err := typeError("argument of type '" + value.TypeName(container) + "' is not iterable")
 	if hint := uncalled(container); hint != "" {

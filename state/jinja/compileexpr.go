@@ -81,7 +81,7 @@ func (c *compiler) binary(n *syntax.Binary, fr *cframe) expr {
 	if n.Op == "and" || n.Op == "or" {
 		return &logicExpr{left, right, n.Op == "or", n.Left.Offset()}
 	}
-	return &binaryExpr{arithmetic[n.Op], left, right, n.Offset()}
+	return &binaryExpr{n.Op, left, right, n.Offset()}
 }
 
 func (c *compiler) unary(n *syntax.Unary, fr *cframe) expr {

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -54,7 +55,7 @@ func evalTruth(f *frame, e expr, at int) (bool, error) {
 
 // binaryExpr is arithmetic on two values.
 type binaryExpr struct {
-	op          func(a, b any) (any, error)
+	sign        string
 	left, right expr
 	at          int
 }
@@ -68,11 +69,33 @@ func (e *binaryExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.arithmetic(e.op, a, b)
+	if o, ok := operandOf(a, b); ok && !e.formats(a) {
+		return f.operated(o, e.sign, a, b, e.at)
+	}
+	v, err := f.arithmetic(arithmetic[e.sign], a, b)
 	if err != nil {
 		return nil, f.fail(e.at, err)
 	}
 	return v, nil
+}
+
+// formats reports whether the operator is that of a text such as "%s".
+func (e *binaryExpr) formats(left any) bool {
+	_, text := left.(string)
+	return text && e.sign == "%"
+}
+
+// operated returns what an object answers to an operator.
+func (f *frame) operated(o Operand, sign string, a, b any, at int) (any, error) {
+	err := cmp.Or(refused(a), refused(b))
+	if err != nil {
+		return nil, f.fail(at, err)
+	}
+	v, err := o.Operate(f.r.ctx, sign, plainTuple(a), plainTuple(b))
+	if err != nil {
+		return nil, f.fail(at, err)
+	}
+	return v, f.r.charge(sizeOf(v))
 }
 
 func (f *frame) arithmetic(op func(a, b any) (any, error), a, b any) (any, error) {

@@ -28,6 +28,21 @@ type ItemGetter interface {
 	GetItem(ctx context.Context, key any) (v any, found bool, err error)
 }
 
+// Operand is an object with operators, such as < and +. One of a and b is the object.
+type Operand interface {
+	value.Object
+	Operate(ctx context.Context, sign string, a, b any) (any, error)
+}
+
+// operandOf returns the one of two values that has operators of its own.
+func operandOf(a, b any) (Operand, bool) {
+	if o, ok := a.(Operand); ok {
+		return o, true
+	}
+	o, ok := b.(Operand)
+	return o, ok
+}
+
 // Namer is an object that lists the names of its attributes or items, for hints.
 type Namer interface {
 	value.Object

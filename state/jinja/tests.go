@@ -84,6 +84,8 @@ func isSequence(v any) bool {
 	switch v := v.(type) {
 	case string, []byte, *value.List, value.Tuple, *value.Map, *rangeObject, *namedTuple:
 		return true
+	case Operand:
+		return false
 	case ItemGetter:
 		_, sized := v.(Sized)
 		return sized

@@ -106,7 +106,7 @@ func write(b *bytes.Buffer, v any, depth int) error {
 		return err
 	case *value.Map:
 		return writeMap(b, v, depth)
-	case *Object:
+	case interface{ message() *value.List }:
 		b.WriteString(`{"` + tagObject + `":`)
 		err := writeItems(b, v.message().Items, depth)
 		b.WriteByte('}')

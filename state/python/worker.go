@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -90,6 +91,7 @@ type Worker struct {
 	sent    map[string][]byte // the variables of the world that the worker has, as they were encoded
 	pillar  any               // the pillar that was sent last
 	started int
+	closed  atomic.Bool
 	loading
 }
 
@@ -104,6 +106,7 @@ func New(o Options) *Worker {
 func (w *Worker) Close() {
 	w.take(-1)
 	defer w.release(0)
+	w.closed.Store(true)
 	if w.talk != nil {
 		w.talk.Close()
 		w.talk = nil

@@ -229,7 +229,22 @@ class Objects:
                 items.append(pack(item))
                 if len(items) > 100000:
                     raise ValueError("an iterator gives more than 100000 items")
-        return {"$object": [self.last, type(v).__name__, pack(repr(v)), pack(str(v)), bool(v), items, pickled(v)]}
+        elif hasattr(type(v), "__iter__"):
+            items = few(v)
+        return {"$object": [self.last, type(v).__name__, pack(repr(v)), pack(str(v)), bool(v), items, pickled(v), callable(v)]}
+
+
+def few(v):
+    """The items of an object of any class, for templates; None if there are many or it fails."""
+    try:
+        items = []
+        for item in v:
+            items.append(pack(item))
+            if len(items) > 1000:
+                return None
+        return items
+    except Exception:
+        return None
 
 
 def pickled(v):
@@ -1504,7 +1519,29 @@ def do_program(m):
     return By(module.run, module.run())
 
 
-DO = {"call": do_call, "list": do_list, "state": do_state, "watches": do_watches, "invoke": do_invoke, "grains": do_grains, "why": do_why,
+def do_operate(m):
+    """What a template does with an object that stayed here: the value in a list, which is empty for a missing attribute or
+    item."""
+    import operator
+    sign, args = m["sign"], m["args"]
+    if sign == "()":
+        return [args[0](*args[1:], **m["kwargs"])]
+    if sign == ".":
+        missing, operation = AttributeError, getattr
+    elif sign == "[]":
+        missing, operation = (AttributeError, LookupError, TypeError), operator.getitem
+    else:
+        missing, operation = (), getattr(operator, SIGNS[sign])
+    try:
+        return [operation(*args)]
+    except missing:
+        return []
+
+
+SIGNS = {"in": "contains", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "+": "add", "-": "sub", "*": "mul",
+         "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow"}
+
+DO = {"call": do_call, "operate": do_operate, "list": do_list, "state": do_state, "watches": do_watches, "invoke": do_invoke, "grains": do_grains, "why": do_why,
       "pillar": do_pillar, "render": do_render, "program": do_program, "ping": lambda m: m.get("value")}
 
 
