@@ -37,7 +37,8 @@ type Options struct {
 	Allow []Allowed
 	// Progress, if set, is called with the number of bytes of files that were packed, and that of all files.
 	Progress func(done, total int64)
-	// Checked is set if Check has scanned the tree for secrets, and the tree has not changed since.
+	// Checked is set if Check has scanned the tree for secrets, and the tree has not changed since, or if no scan is
+	// wanted.
 	Checked bool
 }
 

@@ -18,6 +18,7 @@ var (
 	ErrReadOnly     = errors.New("the store is read-only")
 	ErrUnreachable  = errors.New("the store cannot be reached")
 	ErrThrottled    = errors.New("the store asks to slow down")
+	ErrPieces       = errors.New("the store cannot make an object of its pieces") // see wire.WithPieces
 
 	// ErrNoStore is an ErrUnreachable: the server or disk responds, but the bucket or directory
 	// does not exist.

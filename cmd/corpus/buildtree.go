@@ -34,39 +34,59 @@ type buildHow struct {
 	onTop   string // the base of the image
 	check   bool
 	commit  source.Commit // of a tree that git fetched
+	beside  pipeline.Beside
+	log     string // of a build that fails; "" for beside the first output
+
+	unscanned bool // without looking for secrets
 }
 
-// build packs a plain tree unchanged, and builds any other with the pipeline.
+// built is what a build says: as JSON, and as text.
+type built struct {
+	result any
+	text   string
+}
+
+// build makes the outputs of a tree and says so.
 func (p *program) build(ctx context.Context, tree string, how buildHow) error {
+	made, err := p.makeOutputs(ctx, tree, how)
+	if err != nil {
+		return err
+	}
+	return p.answer(made.result, "%s", made.text)
+}
+
+// makeOutputs packs a plain tree unchanged, and builds any other with the pipeline.
+func (p *program) makeOutputs(ctx context.Context, tree string, how buildHow) (made built, err error) {
 	if len(how.outputs) == 0 && !how.check {
-		return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("no output file was given"),
+		return made, exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("no output file was given"),
 			"name one, such as -o %s.tar.zst", filepath.Base(tree)))
 	}
 	at, err := p.epoch()
 	if err != nil {
-		return err
+		return made, err
 	}
 	if err := errors.Join(diag.Usage.Hint(isTree(tree), "give the directory whose content is built, or a URL"),
 		haveDirectories(how.outputs)); err != nil {
-		return exit.WithCode(exit.Usage, err)
+		return made, exit.WithCode(exit.Usage, err)
 	}
 	for _, output := range how.outputs {
 		_ = durable.SweepAbandoned(filepath.Dir(output)) // files of a killed build only take disk space
 	}
 	r, err := recipe.LoadStrict(os.DirFS(tree))
 	if err != nil {
-		return err
+		return made, err
 	}
 	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r), p.warnOfMistakes(ctx, tree)); err != nil {
-		return err
+		return made, err
 	}
 	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
 		len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
-		return p.pack(ctx, tree, how.outputs[0], packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut,
-			Allow: packaging.AllowedBy(r)})
+		return p.pack(ctx, tree, how, packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut,
+			Allow: packaging.AllowedBy(r), Checked: how.unscanned})
 	}
 	request := pipeline.Request{Source: tree, Outputs: how.outputs, Version: how.version, Tool: cli.Version, Time: at,
-		Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults}
+		Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults, Beside: how.beside,
+		FailureLog: how.log, Unscanned: how.unscanned}
 	request.Waiting = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
 		request.Log, request.Waiting = p.Err, nil // the log has this message too
@@ -79,10 +99,10 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	result, err := pipeline.Make(ctx, request)
 	done()
 	if err != nil {
-		return buildError(err)
+		return made, buildError(err)
 	}
-	return p.answer(result, "built %s %s: %s\ncontent %s", result.Name, result.Version, strings.Join(result.Outputs, ", "),
-		result.Content)
+	return built{result, fmt.Sprintf("built %s %s: %s\ncontent %s", result.Name, result.Version,
+		strings.Join(result.Outputs, ", "), result.Content)}, nil
 }
 
 // renderDefaults renders a template for packages and images.
@@ -227,39 +247,46 @@ func (p *program) cache() string {
 	return filepath.Join(dir, "corpus", "bases")
 }
 
-func (p *program) checkBuild(ctx context.Context, request pipeline.Request) error {
+func (p *program) checkBuild(ctx context.Context, request pipeline.Request) (made built, err error) {
 	if len(request.Outputs) == 0 {
 		request.Outputs = []string{filepath.Base(request.Source) + ".tar.zst"} // names the log of a build that fails
 	}
 	names, err := pipeline.Different(ctx, request)
 	if err != nil {
-		return buildError(err)
+		return made, buildError(err)
 	}
 	if len(names) > 0 {
-		return diag.Build.Hint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")),
+		return made, diag.Build.Hint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")),
 			"find out which step writes a time, a path or a random order into them")
 	}
-	return p.answer(map[string]any{"differences": []string{}}, "two builds of the same tree are the same")
+	return built{map[string]any{"differences": []string{}}, "two builds of the same tree are the same"}, nil
 }
 
 // pack packs a tree unchanged.
-func (p *program) pack(ctx context.Context, tree, out string, options packaging.Options) error {
+func (p *program) pack(ctx context.Context, tree string, how buildHow, options packaging.Options) (made built,
+	err error) {
+	out := how.outputs[0]
 	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
-		return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("%s: corpus build does not write that format", out),
-			"name it .tar.zst, .deb, .rpm or .oci.tar"))
+		return made, exit.WithCode(exit.Usage,
+			diag.Usage.Hint(fmt.Errorf("%s: corpus build does not write that format", out),
+				"name it .tar.zst, .deb, .rpm or .oci.tar"))
 	}
 	var summary packaging.Summary
 	show, done := p.progress("packing")
 	if show != nil {
 		options.Progress = func(done, total int64) { show(filepath.Base(out), done, total) }
 	}
-	err := durable.Write(out, 0o644, func(w io.Writer) (err error) {
+	write := durable.Write
+	if how.beside != nil {
+		write = how.beside.Write
+	}
+	err = write(out, 0o644, func(w io.Writer) (err error) {
 		summary, err = packaging.Build(ctx, tree, w, options)
 		return err
 	})
 	done()
 	if err != nil {
-		return err
+		return made, err
 	}
 	if summary.Mixed != "" {
 		fmt.Fprintf(p.Err, "note: hosts of every architecture take the release: %s\n", diag.OneLine(summary.Mixed))
@@ -269,12 +296,12 @@ func (p *program) pack(ctx context.Context, tree, out string, options packaging.
 	}
 	info, err := os.Stat(out)
 	if err != nil {
-		return err
+		return made, err
 	}
-	return p.answer(struct {
+	return built{struct {
 		packaging.Summary
 		File string `json:"file"`
 		Size int64  `json:"size"`
-	}{summary, out, info.Size()}, "built %s: %s, %s packed to %s", out, diag.Count(summary.Files, "file"),
-		diag.Size(summary.Bytes), diag.Size(info.Size()))
+	}{summary, out, info.Size()}, fmt.Sprintf("built %s: %s, %s packed to %s", out, diag.Count(summary.Files, "file"),
+		diag.Size(summary.Bytes), diag.Size(info.Size()))}, nil
 }

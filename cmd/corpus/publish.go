@@ -3,14 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/source"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -20,7 +25,7 @@ func (p *program) publishCommand() *cobra.Command {
 	request, unscanned, flags := releases.Request{}, false, startFlags{}
 	var fetch source.Options
 	c := &cobra.Command{
-		Use:   "publish PROJECT VERSION FILE",
+		Use:   "publish PROJECT VERSION FILE|TREE",
 		Short: "Upload an artifact, sign it as a version, and point a channel at it",
 		Long: `publish needs the project's key and those of snapshot and timestamp. If the targets key is available too, a
 key is made for a new project.
@@ -42,9 +47,13 @@ signed with it.
 
 If the channel has a plan (corpus project rollout), publish starts a rollout; see corpus promote.
 
-FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
-		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing`,
-		Args:    cli.Args(cobra.ExactArgs(3)),
+FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.
+
+In place of an artifact, publish takes a directory: it builds the tree as corpus build does, and uploads the artifact
+while it is packed. If a check refuses it, or the command is interrupted, what was uploaded is removed.`,
+		Example: `  corpus publish myapp 1.0 myapp-1.0.tar.zst --store s3://bucket/prefix --keys keys --channel testing
+  corpus publish myapp 1.0 ./myapp --store s3://bucket/prefix --keys keys --channel testing`,
+		Args: cli.Args(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, done, err := fetched(args[2], func(dst string) error {
 				_, err := source.File(c.Context(), args[2], dst, fetch)
@@ -58,7 +67,16 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 			if !unscanned {
 				request.Check = packaging.CheckSecrets
 			}
-			return p.publish(c.Context(), request, flags)
+			if is, err := walk.Directory(file); err != nil {
+				return noArtifact(err)
+			} else if is {
+				return p.publishTree(c.Context(), file, request, flags)
+			}
+			publisher, err := p.pinned(c.Context())
+			if err != nil {
+				return err
+			}
+			return p.publish(c.Context(), publisher, request, flags)
 		},
 	}
 	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
@@ -77,18 +95,59 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	return c
 }
 
-func (p *program) publish(ctx context.Context, request releases.Request, flags startFlags) error {
+// noArtifact returns the error for an artifact that cannot be read.
+func noArtifact(err error) error {
+	return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("reading the artifact: %w", err),
+		"make it: corpus build TREE -o FILE"))
+}
+
+// publishTree builds a tree and publishes the artifact, which is uploaded while it is packed.
+func (p *program) publishTree(ctx context.Context, tree string, request releases.Request, flags startFlags) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
+	dir, done, err := durable.Scratch()
+	if err != nil {
+		return err
+	}
+	defer done()
+	request.File = filepath.Join(dir, request.Project+"-"+request.Version+".tar.zst")
+	how := buildHow{outputs: []string{request.File}, version: request.Version, unscanned: request.Check == nil,
+		log: request.Project + "-" + request.Version + ".log"}
+	how.beside = func(file string) (io.Writer, error) {
+		stage, err := releases.Stage(ctx, publisher, request, file)
+		if err != nil || stage == nil {
+			return io.Discard, err
+		}
+		request.Staged = stage
+		return stage, nil
+	}
+	defer func() {
+		if request.Staged != nil {
+			_ = request.Staged.Close() // garbage collection removes what remains
+		}
+	}()
+	made, err := p.makeOutputs(ctx, tree, how)
+	if err != nil {
+		return code(err)
+	}
+	p.explain("%s", made.text)
+	return p.publish(ctx, publisher, request, flags)
+}
+
+func (p *program) publish(ctx context.Context, publisher *publish.Publisher, request releases.Request,
+	flags startFlags) error {
 	starter := p.starts(publisher, flags)
-	if _, err := os.Stat(request.File); err != nil {
-		return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("reading the artifact: %w", err),
-			"make it: corpus build TREE -o FILE"))
+	info, err := os.Stat(request.File)
+	if err != nil {
+		return noArtifact(err)
 	}
 	var done func()
 	request.Progress, done = p.progress("uploading")
+	if show := request.Progress; request.Staged != nil && show != nil {
+		request.Staged.Show(func(done int64) { show(filepath.Base(request.File), done, info.Size()) })
+	}
 	release, err := releases.Publish(ctx, publisher, request)
 	done()
 	if err != nil {

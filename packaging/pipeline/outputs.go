@@ -47,13 +47,15 @@ func (b *build) write(ctx context.Context) error {
 }
 
 func (b *build) writeOne(ctx context.Context, output, temp string) (string, error) {
-	f, err := os.Create(temp)
-	if err != nil {
-		return "", err
+	var beside Beside
+	if format(output) == ".tar.zst" {
+		beside = b.Beside
 	}
 	sum := sha256.New()
-	err = b.pack(ctx, output, artifact.StoppableWriter(ctx, io.MultiWriter(f, sum)))
-	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
+	err := beside.Write(temp, 0o666, func(w io.Writer) error {
+		return b.pack(ctx, output, artifact.StoppableWriter(ctx, io.MultiWriter(w, sum)))
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 func (b *build) pack(ctx context.Context, output string, w io.Writer) error {

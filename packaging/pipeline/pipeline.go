@@ -7,9 +7,13 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -36,6 +40,33 @@ type Request struct {
 	// Progress is called with the number of bytes of files that were packed into an artifact; may be nil.
 	Progress func(output string, done, total int64)
 	Render   installed.Render // renders templates for packages and images; nil if the build makes none
+	Beside   Beside           // may be nil
+
+	FailureLog string // the file for the log of a build that fails; by default beside the first output
+	Unscanned  bool   // without looking for secrets
+}
+
+// Beside returns a writer for the bytes of an artifact that is being written to a file. It gets them after the file
+// does.
+type Beside func(file string) (io.Writer, error)
+
+// Write makes a file whose bytes also go to the writer. A nil Beside is allowed.
+func (b Beside) Write(file string, mode fs.FileMode, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	var w io.Writer = f
+	if b != nil {
+		var also io.Writer
+		if also, err = b(file); err == nil {
+			w = io.MultiWriter(f, also)
+		}
+	}
+	if err == nil {
+		err = fill(w)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Commit is the commit of a fetched tree, which has no repository.
@@ -109,7 +140,7 @@ func (b *build) keepLog(err error) error {
 	if b.log.Len() == 0 {
 		return err
 	}
-	log := b.Outputs[0] + ".log"
+	log := cmp.Or(b.FailureLog, b.Outputs[0]+".log")
 	// Programs print the URLs that they use, and what else they were given.
 	if logErr := durable.WriteFile(log, []byte(redact.URLs(b.log.String())), 0o600); logErr != nil {
 		return err

@@ -48,7 +48,8 @@ func (b *build) run(ctx context.Context) error {
 	if err := errors.Join(b.recipe.MissingProbes(release), b.recipe.Unread(release)); err != nil {
 		return err
 	}
-	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: packaging.AllowedBy(b.recipe)}); err != nil {
+	if err := packaging.Check(ctx, b.stage, packaging.Options{Allow: packaging.AllowedBy(b.recipe),
+		Checked: b.Unscanned}); err != nil {
 		return err
 	}
 	return b.describe(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
@@ -34,7 +35,9 @@ type Request struct {
 	Check func(ctx context.Context, tree string) error
 	// Progress, if not nil, is called with the number of bytes of the artifact, or of its chunks, that were uploaded.
 	Progress func(what string, done, total int64)
-	Force    bool // even if the store has an unsigned artifact of this version with other bytes
+	// Staged, if not nil, uploaded the artifact while it was packed.
+	Staged *blobs.Stage
+	Force  bool // even if the store has an unsigned artifact of this version with other bytes
 	// After is the release from which this one was made, if it was in Channel; empty for none. If the channel names
 	// another release now, the error is a *Moved.
 	After artifact.Digest

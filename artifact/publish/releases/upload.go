@@ -56,6 +56,12 @@ func keepThere(ctx context.Context, p *publish.Publisher, about described, r Req
 
 // upload writes the artifact unless the store has it.
 func upload(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) error {
+	if r.Staged != nil {
+		if err := r.Staged.Put(ctx, trust.ObjectKey(release), release.Length, release.Digest); err != nil {
+			return fmt.Errorf("uploading %s: %w", release, err)
+		}
+		return nil
+	}
 	f, err := walk.OpenFile(r.File)
 	if err != nil {
 		return fmt.Errorf("reading the artifact: %w", err)

@@ -106,8 +106,10 @@ func (s source) Read(p []byte) (int, error) {
 
 func put(ctx context.Context, root *os.Root, key string, from source,
 	cond store.Condition, wait time.Duration) (store.Info, error) {
-	name := path.Join(path.Dir(key), ours+"put-"+rand.Text())
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if g, ok := store.StagedOf(ctx).(*staged); ok && g.of(root) {
+		return g.put(ctx, key, from.size, cond, wait)
+	}
+	name, f, err := create(root, path.Dir(key))
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -125,11 +127,22 @@ func put(ctx context.Context, root *os.Root, key string, from source,
 	return describe(f, key)
 }
 
+// create makes a temporary file in a directory of the store, and locks it.
+func create(root *os.Root, dir string) (name string, f *os.File, err error) {
+	name = path.Join(dir, ours+"put-"+rand.Text())
+	f, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = root.Remove(name) // clean removes what remains
+		return "", nil, errors.Join(fmt.Errorf("locking a new file: %w", err), f.Close())
+	}
+	return name, f, nil
+}
+
 // fill writes the source to the temporary file and syncs it.
 func fill(root *os.Root, name string, f *os.File, from source) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("locking a new file: %w", err)
-	}
 	n, err := io.Copy(f, io.LimitReader(from, from.size+1))
 	if err != nil {
 		return err
@@ -137,6 +150,11 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 	if n != from.size {
 		return badSource{fmt.Errorf("the source does not have the announced %d bytes", from.size)}
 	}
+	return finish(root, name, f)
+}
+
+// finish gives the temporary file its time and syncs it.
+func finish(root *os.Root, name string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -153,7 +153,8 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader,
 	if err != nil {
 		return store.Info{}, err
 	}
-	return call.Write(ctx, &writing{api: api, call: call, bucket: s.opts.Bucket, key: s.path(key)}, r, size, cond)
+	return call.Write(ctx, &writing{api: api, call: call, bucket: s.opts.Bucket, key: s.path(key), path: s.path}, r,
+		size, cond)
 }
 
 // List lists the objects page by page.

@@ -24,6 +24,7 @@ type writing struct {
 	call   *wire.Call
 	bucket string
 	key    string
+	path   func(key string) string // returns the key in the bucket
 }
 
 func putOptions(cond store.Condition, headers map[string]string) minio.PutObjectOptions {
@@ -94,13 +95,21 @@ func (w *writing) Parts(ctx context.Context, upload string) (map[int]wire.Writte
 	}
 }
 
-func (w *writing) Begin(ctx context.Context) (string, error) {
-	upload, err := w.api.NewMultipartUpload(ctx, w.bucket, w.key,
-		putOptions(store.Condition{}, map[string]string{algorithmHeader: "CRC32"}))
+func (w *writing) Begin(ctx context.Context, checked bool) (string, error) {
+	headers := map[string]string{}
+	if checked {
+		headers[algorithmHeader] = "CRC32"
+	}
+	upload, err := w.api.NewMultipartUpload(ctx, w.bucket, w.key, putOptions(store.Condition{}, headers))
 	if err != nil {
 		return "", explain(w.call, err)
 	}
 	return upload, nil
+}
+
+func (w *writing) Abort(ctx context.Context, upload string) error {
+	err := w.api.AbortMultipartUpload(ctx, w.bucket, w.key, upload)
+	return w.call.Aborted(err, func() error { return explain(w.call, err) })
 }
 
 func (w *writing) Send(ctx context.Context, upload string, number int, body io.ReadSeeker,
@@ -109,6 +118,14 @@ func (w *writing) Send(ctx context.Context, upload string, number int, body io.R
 		Md5Base64: base64.StdEncoding.EncodeToString(sums.MD5), Sha256Hex: sums.SHA256, DisableContentSha256: true,
 		CustomHeader: http.Header{crcHeader: {sums.CRC32}},
 	})
+	if err != nil {
+		return wire.Written{}, explain(w.call, err)
+	}
+	return wire.Written{ETag: out.ETag, CRC32: out.ChecksumCRC32, Size: size}, nil
+}
+
+func (w *writing) Copy(ctx context.Context, upload string, number int, from string, size int64) (wire.Written, error) {
+	out, err := w.api.CopyObjectPart(ctx, w.bucket, w.path(from), w.bucket, w.key, upload, number, 0, -1, nil)
 	if err != nil {
 		return wire.Written{}, explain(w.call, err)
 	}

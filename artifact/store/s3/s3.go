@@ -128,7 +128,8 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader,
 	if err != nil {
 		return store.Info{}, err
 	}
-	return call.Write(ctx, &writing{api: api, call: call, bucket: &s.opts.Bucket, key: aws.String(s.path(key))}, r, size,
+	return call.Write(ctx, &writing{api: api, call: call, bucket: &s.opts.Bucket, key: aws.String(s.path(key)),
+		path: s.path}, r, size,
 		cond)
 }
 

@@ -2,7 +2,9 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net/url"
 	"path"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +22,7 @@ type writing struct {
 	call   *wire.Call
 	bucket *string
 	key    *string
+	path   func(key string) string // returns the key in the bucket
 }
 
 func ifAbsent(cond store.Condition) *string {
@@ -90,13 +93,22 @@ func (w *writing) Parts(ctx context.Context, upload string) (map[int]wire.Writte
 	return known, nil
 }
 
-func (w *writing) Begin(ctx context.Context) (string, error) {
-	out, err := w.api.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: w.bucket, Key: w.key,
-		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32, ContentType: contentType(w.key)})
+func (w *writing) Begin(ctx context.Context, checked bool) (string, error) {
+	in := &s3.CreateMultipartUploadInput{Bucket: w.bucket, Key: w.key, ContentType: contentType(w.key)}
+	if checked {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
+	}
+	out, err := w.api.CreateMultipartUpload(ctx, in)
 	if err != nil {
 		return "", w.api.explain(w.call, err)
 	}
 	return aws.ToString(out.UploadId), nil
+}
+
+func (w *writing) Abort(ctx context.Context, upload string) error {
+	_, err := w.api.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: w.bucket, Key: w.key,
+		UploadId: &upload})
+	return w.call.Aborted(err, func() error { return w.api.explain(w.call, err) })
 }
 
 // contentType returns the Content-Type of a page, a style sheet or a script, which browsers need; nil for other
@@ -118,6 +130,20 @@ func (w *writing) Send(ctx context.Context, upload string, number int, body io.R
 		return wire.Written{}, w.api.explain(w.call, err)
 	}
 	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: size}, nil
+}
+
+func (w *writing) Copy(ctx context.Context, upload string, number int, from string, size int64) (wire.Written, error) {
+	source := url.URL{Path: *w.bucket + "/" + w.path(from)}
+	out, err := w.api.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: w.bucket, Key: w.key, UploadId: &upload,
+		PartNumber: aws.Int32(int32(number)), CopySource: aws.String(source.EscapedPath())})
+	if err != nil {
+		return wire.Written{}, w.api.explain(w.call, err)
+	}
+	if out.CopyPartResult == nil {
+		return wire.Written{}, errors.New("the server did not say that it copied")
+	}
+	return wire.Written{ETag: aws.ToString(out.CopyPartResult.ETag), Size: size,
+		CRC32: aws.ToString(out.CopyPartResult.ChecksumCRC32)}, nil
 }
 
 func (w *writing) Complete(ctx context.Context, upload string,

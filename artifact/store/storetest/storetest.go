@@ -52,6 +52,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Run("Cancelled", s.testCancelled)
 	t.Run("CancelBody", s.testCancelBody)
 	t.Run("Concurrent", s.testConcurrent)
+	t.Run("Pieces", s.testPieces)
+	t.Run("Staged", s.testStaged)
 }
 
 // random returns bytes that do not compress, the same for the same seed. They repeat with a period that no block size

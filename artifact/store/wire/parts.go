@@ -37,6 +37,11 @@ func (p *put) inParts() (Written, error) {
 		left -= int64(len(data))
 		kept += int64(len(data))
 	}
+	return p.complete(upload, parts, kept)
+}
+
+// complete makes the object of its parts.
+func (p *put) complete(upload string, parts []Part, kept int64) (Written, error) {
 	p.moved(0)
 	said, err := p.client.Complete(p.ctx, upload, parts, p.cond)
 	if err != nil {
@@ -83,7 +88,7 @@ func (p *put) resume() (upload string, known map[int]Written, err error) {
 		return "", nil, err
 	}
 	p.moved(0)
-	upload, err = p.client.Begin(p.ctx)
+	upload, err = p.client.Begin(p.ctx, true)
 	return upload, nil, err
 }
 

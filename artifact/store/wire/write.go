@@ -52,8 +52,9 @@ type Client interface {
 	// Uploads returns the unfinished uploads of the object, newest first, and Parts the parts of one of them.
 	Uploads(ctx context.Context) ([]string, error)
 	Parts(ctx context.Context, upload string) (map[int]Written, error)
-	// Begin starts an upload, Send sends a part of it, and Complete makes the object from the parts.
-	Begin(ctx context.Context) (upload string, err error)
+	// Begin starts an upload, with checksums or without, Send sends a part of it, and Complete makes the object from the
+	// parts.
+	Begin(ctx context.Context, checked bool) (upload string, err error)
 	Send(ctx context.Context, upload string, number int, body io.ReadSeeker, size int64, sums Sums) (Written, error)
 	Complete(ctx context.Context, upload string, parts []Part, cond store.Condition) (Written, error)
 }
@@ -96,9 +97,13 @@ type put struct {
 	cond   store.Condition
 	moved  func(time.Duration)
 	crc    uint32 // checksum of the bytes that were read from the source
+	lost   bool   // the server did not store what it confirmed
 }
 
 func (p *put) write() (Written, error) {
+	if pieces, ok := p.ctx.Value(piecesKey{}).(composer); ok {
+		return pieces.compose(p)
+	}
 	if p.size > inOne {
 		return p.inParts()
 	}
@@ -193,6 +198,7 @@ func (m movingReader) Read(b []byte) (int, error) {
 
 // damaged returns the error for a server that did not store what it confirmed.
 func (p *put) damaged(format string, args ...any) error {
+	p.lost = true
 	return p.call.tell(verdict{kind: store.ErrUnreachable, again: true,
 		hint: diag.Store.Coded("a proxy on the way to the store, or the store itself, loses data: look at proxies and " +
 			"at the server's log")},

@@ -4,10 +4,12 @@
 package fakes3
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,7 +33,7 @@ func Start(t *testing.T, wrap func(http.Handler) http.Handler) Server {
 	if err := backend.CreateBucket(Bucket); err != nil {
 		t.Fatal(err)
 	}
-	handler := gofakes3.New(backend).Server()
+	handler := copying(gofakes3.New(backend).Server())
 	if wrap != nil {
 		handler = wrap(handler)
 	}
@@ -41,6 +43,32 @@ func Start(t *testing.T, wrap func(http.Handler) http.Handler) Server {
 	t.Cleanup(server.Close)
 	Login(t, "user", "secret")
 	return Server{Host: strings.TrimPrefix(server.URL, "http://")}
+}
+
+// copying adds UploadPartCopy to a server: it sends the object that a request names as the part.
+func copying(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := r.Header.Get("X-Amz-Copy-Source")
+		if from == "" || !r.URL.Query().Has("uploadId") {
+			server.ServeHTTP(w, r)
+			return
+		}
+		source := httptest.NewRecorder()
+		server.ServeHTTP(source, httptest.NewRequestWithContext(r.Context(), http.MethodGet, "/"+from, nil))
+		if source.Code != http.StatusOK {
+			w.WriteHeader(source.Code)
+			_, _ = w.Write(source.Body.Bytes()) // the client sees that it is cut off
+			return
+		}
+		part := r.Clone(r.Context())
+		part.Header.Del("X-Amz-Copy-Source")
+		part.Body, part.ContentLength = io.NopCloser(source.Body), int64(source.Body.Len())
+		part.Header.Set("Content-Length", strconv.Itoa(source.Body.Len()))
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, part)
+		w.WriteHeader(answer.Code)
+		_, _ = fmt.Fprintf(w, "<CopyPartResult><ETag>%s</ETag></CopyPartResult>", answer.Header().Get("ETag"))
+	})
 }
 
 // Login sets the environment from which both S3 stores read credentials, and clears all other sources.
