@@ -317,7 +317,7 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 		return rehearser.Rehearse(ctx, h)
 	}
 	if !t.dry {
-		ctx = module.Deciding(ctx)
+		ctx = host.Deciding(ctx)
 	}
 	return resource.Check(ctx, h)
 }

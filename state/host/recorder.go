@@ -132,6 +132,21 @@ func Applying(ctx context.Context) context.Context {
 
 func applying(ctx context.Context) bool { return ctx.Value(applyingKey{}) != nil }
 
+type decidingKey struct{}
+
+// Deciding returns a context for a check that only decides whether there is something to do, since Apply follows. What
+// it finds need not list the changes.
+func Deciding(ctx context.Context) context.Context {
+	return context.WithValue(ctx, decidingKey{}, true)
+}
+
+// Decides reports whether a context comes from [Deciding].
+func Decides(ctx context.Context) bool { return ctx.Value(decidingKey{}) != nil }
+
+// Acts reports whether a call belongs to a state that may change the host: its context comes from [Applying] or from
+// [Deciding]. The other calls are those of dry runs, of templates and of guards.
+func Acts(ctx context.Context) bool { return applying(ctx) || Decides(ctx) }
+
 // namedCommands runs the commands of a host. The recorder, if there is one, receives the name of each command that may
 // change something, unless the caller has recorded its subjects.
 type namedCommands struct {

@@ -77,18 +77,12 @@ func (p Putter) removeSingly(ctx context.Context, action host.PackageAction, wan
 	}
 }
 
-// Finish makes dpkg complete a change that a power failure interrupted; until then dpkg does nothing else, and packages
+// Finish completes a change of packages that a power failure interrupted; until then dpkg does nothing else, and packages
 // are in between versions. It leaves a change of a running process alone. If dpkg fails, the next transaction reports
 // why.
 func Finish(ctx context.Context, h *host.Host) {
-	v, err := h.Packages.Installed()
-	if err != nil || !v.Interrupted || h.Packages.Family() != "apt" {
-		return
-	}
-	var cutOff *packages.Unfinished
-	if errors.As(packages.Settle(ctx, h), &cutOff) {
-		_, _ = h.Tool(ctx, host.Tool{Argv: []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"},
-			Env: []string{"DEBIAN_FRONTEND=noninteractive"}, Changes: host.Subject{Kind: host.KindCommand, Name: "dpkg"}})
+	if v, err := h.Packages.Installed(); err == nil && v.Interrupted {
+		_ = packages.Settle(ctx, h)
 	}
 }
 

@@ -60,17 +60,6 @@ type Batcher interface {
 	Batch(ctx context.Context, h *host.Host, others iter.Seq[Resource]) []Report
 }
 
-type decidingKey struct{}
-
-// Deciding returns a context for a Check that only decides whether there is something to do, since Apply follows. Its
-// Diff need not list the changes.
-func Deciding(ctx context.Context) context.Context {
-	return context.WithValue(ctx, decidingKey{}, true)
-}
-
-// Decides reports whether a context comes from [Deciding].
-func Decides(ctx context.Context) bool { return ctx.Value(decidingKey{}) != nil }
-
 // Validator is a Resource that runs its check_cmd argument itself, before its result is in place. For other
 // resources, the run does so after Apply.
 type Validator interface{ ValidatesItself() }

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // plan makes apt-get simulate a transaction. It refuses a change of a package on hold that the transaction does not
@@ -74,7 +75,9 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 }
 
 // settled returns the installed packages after it has waited for other processes that change them. If dpkg still has
-// updates that are not merged into its database, a process was interrupted, and the error is *Unfinished.
+// updates that are not merged into its database, a process was killed, or lost its power, while it changed packages.
+// dpkg refuses other changes until that one is complete. A state that may change the host completes it; if dpkg cannot,
+// the error is *Unfinished.
 func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
 	v, err := a.installed()
 	if err != nil || !v.Interrupted {
@@ -83,10 +86,30 @@ func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
 	if err := a.waitForOthers(ctx); err != nil {
 		return nil, err
 	}
+	if v, err = a.installed(); err != nil || !v.Interrupted {
+		return v, err
+	}
+	if !host.Acts(ctx) {
+		return v, nil // a simulation needs no lock of dpkg
+	}
+	out, err := a.finish(ctx)
+	if err != nil {
+		return v, err
+	}
 	if v, err = a.installed(); err == nil && v.Interrupted {
-		err = &Unfinished{}
+		err = &Unfinished{output: redact.URLs(complaints(out))}
 	}
 	return v, err
+}
+
+// finish completes an interrupted change. A package that cannot be configured is no error here: it does not keep dpkg
+// from other changes, and apt reports it where it matters.
+func (a *apt) finish(ctx context.Context) (host.Output, error) {
+	argv := []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}
+	if a.scoped {
+		argv = append(inScope("completing an interrupted change of packages"), argv...)
+	}
+	return a.insist(ctx, argv)
 }
 
 func errHeld(name string) error {

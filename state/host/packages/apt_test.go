@@ -204,20 +204,61 @@ func TestRecentIndexIsNotRefreshed(t *testing.T) {
 	}
 }
 
+// dpkgOf stands for a dpkg that merges its updates, unless it is broken.
+type dpkgOf struct {
+	*hosttest.Scripted
+	files  host.Files
+	broken bool
+}
+
+func (d *dpkgOf) Run(ctx context.Context, c host.Command) (host.Output, error) {
+	if out, err := d.Scripted.Run(ctx, c); err != nil || d.broken || c.Argv[0] != "dpkg" {
+		return out, err
+	}
+	return host.Output{}, d.files.Remove(dpkgUpdatesDir + "/0001")
+}
+
+// TestInterruptedDpkg has updates that dpkg has not merged, as after a power failure. A state that may change the host
+// completes that change first, and a simulation does not.
 func TestInterruptedDpkg(t *testing.T) {
-	p, commands := aptWith(t, nil, nil)
-	a := p.manager.(*apt)
-	if err := a.files.Mkdir(dpkgUpdatesDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	update := host.NewFile{Content: strings.NewReader("Package: foo\nStatus: install ok unpacked\nVersion: 2\n"), UID: -1,
-		GID: -1}
-	if err := a.files.Write(dpkgUpdatesDir+"/0001", update); err != nil {
-		t.Fatal(err)
-	}
-	err := p.Do(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
-	if err == nil || !strings.Contains(diag.HintOf(err), "dpkg --configure -a") || len(commands.Ran) != 0 {
-		t.Errorf("got %v, hint %q, after %v", err, diag.HintOf(err), commands.Ran)
+	const completes, simulates = "dpkg --force-confold --force-confdef --configure -a", "apt-get --simulate"
+	for name, step := range map[string]struct {
+		in     func(context.Context) context.Context
+		broken bool
+		ran    []string
+		fails  string
+	}{
+		"a dry run":         {in: func(ctx context.Context) context.Context { return ctx }, ran: []string{simulates}},
+		"the check before":  {in: host.Deciding, ran: []string{completes, simulates}},
+		"a state that acts": {in: host.Applying, ran: []string{completes, simulates}},
+		"dpkg cannot complete it": {in: host.Applying, broken: true, ran: []string{completes},
+			fails: "cannot complete that: dpkg: no space left"},
+	} {
+		p, commands := aptWith(t, nil, map[string]host.Output{simulates: {},
+			"dpkg": {Code: 1, Stderr: "dpkg: no space left\n"}})
+		a := p.manager.(*apt)
+		a.commands = &dpkgOf{commands, a.files, step.broken}
+		update := host.NewFile{UID: -1, GID: -1,
+			Content: strings.NewReader("Package: foo\nStatus: install ok unpacked\nVersion: 2\n")}
+		if err := errors.Join(a.files.Mkdir(dpkgUpdatesDir, 0o755),
+			a.files.Write(dpkgUpdatesDir+"/0001", update)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Plan(step.in(t.Context()), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
+		if step.fails == "" && err != nil || step.fails != "" && (err == nil || !strings.Contains(err.Error(), step.fails) ||
+			!strings.Contains(diag.HintOf(err), "dpkg --configure -a")) {
+			t.Errorf("%s: %v, hint %q, want %q", name, err, diag.HintOf(err), step.fails)
+		}
+		if len(commands.Ran) != len(step.ran) {
+			t.Errorf("%s ran %q, want %q", name, commands.Ran, step.ran)
+			continue
+		}
+		for i, line := range commands.Ran {
+			if !strings.HasPrefix(strings.ReplaceAll(line, " -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=", ""),
+				step.ran[i]) {
+				t.Errorf("%s ran %q, want %q", name, line, step.ran[i])
+			}
+		}
 	}
 }
 

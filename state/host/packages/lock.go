@@ -25,7 +25,8 @@ func (a *apt) waitFor(ctx context.Context, file string) error {
 	return waitForLock(ctx, a.files, a.lockWait, file)
 }
 
-// Settle waits until no other process changes packages. An interrupted change is an *Unfinished error.
+// Settle waits until no other process changes packages, and completes a change that was interrupted. If dpkg cannot
+// complete it, the error is *Unfinished.
 func Settle(ctx context.Context, h *host.Host) error {
 	p, ok := h.Packages.(*Packages)
 	if !ok {
@@ -36,7 +37,7 @@ func Settle(ctx context.Context, h *host.Host) error {
 		return nil
 	}
 	defer p.Forget()
-	_, err := a.settled(ctx)
+	_, err := a.settled(host.Applying(ctx))
 	return err
 }
 
@@ -103,9 +104,16 @@ func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Outp
 
 // Unfinished is the error for an earlier change of packages that was interrupted and must be completed first. It is not
 // a failure of the transaction.
-type Unfinished struct{}
+type Unfinished struct {
+	output string // of the attempt to complete it; "" if there was none
+}
 
-func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
+func (u *Unfinished) Error() string {
+	if u.output != "" {
+		return "dpkg was interrupted while it changed packages, and cannot complete that: " + u.output
+	}
+	return "dpkg was interrupted while it changed packages"
+}
 
 // Hint suggests how to complete the change.
 func (*Unfinished) Hint() string {

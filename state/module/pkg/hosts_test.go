@@ -377,7 +377,7 @@ func TestAptBatch(t *testing.T) {
 		if !value.Equal(reports[n].Changes, want) {
 			t.Errorf("state %d: %s, want %s", n, value.Repr(reports[n].Changes), value.Repr(want))
 		}
-		d, err := states[n].Check(module.Deciding(t.Context()), h)
+		d, err := states[n].Check(host.Deciding(t.Context()), h)
 		if done := want.Len() > 0; err != nil || d.Empty() != done {
 			t.Errorf("state %d has something left to do: %t, %v", n, !d.Empty(), err)
 		}

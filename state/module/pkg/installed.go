@@ -59,7 +59,7 @@ func (i *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		return module.Diff{Comment: "an earlier state installs " + strings.Join(before, ", ")}, nil
 	case j.empty():
 		return module.Diff{Comment: "installed: " + strings.Join(nameList(j.all), ", ")}, nil
-	case module.Decides(ctx):
+	case host.Decides(ctx):
 		return module.Diff{Changes: plannedMap(nameList(j.all), "installed")}, nil
 	case len(j.targets) == 0 && len(j.again) == 0:
 		return module.Diff{Changes: withHolds(value.NewMap(), j.holds), Planned: value.NewMap(),

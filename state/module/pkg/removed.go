@@ -33,7 +33,7 @@ func (r *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if len(targets) == 0 {
 		return module.Diff{Comment: "none of them is installed"}, nil
 	}
-	if module.Decides(ctx) {
+	if host.Decides(ctx) {
 		return module.Diff{Changes: plannedMap(targets, "removed")}, nil
 	}
 	changes, err := h.Packages.Plan(ctx, r.transaction(targets))
