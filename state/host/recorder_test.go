@@ -147,8 +147,8 @@ func writes() map[string]map[string]struct {
 	}
 }
 
-// reads returns the methods that change nothing: those that read, and the refresh of indexes, which are copies of data
-// of the repositories.
+// reads returns the methods that change nothing: those that read, the refresh of indexes, which are copies of data of
+// the repositories, and what the agent keeps for itself.
 func reads() map[string][]string {
 	return map[string][]string{
 		"Files": {"Stat", "Lstat", "Readlink", "Resolve", "ReadFile", "Open", "ReadDir", "Beneath", "Attributes",
@@ -161,6 +161,7 @@ func reads() map[string][]string {
 			"Outage", "Plan", "Cached"},
 		"Units":  {"Allowed", "AllowedAtBoot", "Unit", "Names", "Stays"},
 		"Kernel": {"Allowed", "Hostname"},
+		"Kept":   {"Read", "Write"},
 	}
 }
 
@@ -173,6 +174,7 @@ func TestEveryMethodIsClassified(t *testing.T) {
 		"Crontabs": reflect.TypeFor[host.Crontabs](), "Packages": reflect.TypeFor[host.Packages](),
 		"Units":  reflect.TypeFor[host.Units](),
 		"Kernel": reflect.TypeFor[host.Kernel](),
+		"Kept":   reflect.TypeFor[host.Kept](),
 	}
 	for name, iface := range interfaces {
 		for i := range iface.NumMethod() {
