@@ -77,9 +77,9 @@ func (p Putter) removeSingly(ctx context.Context, action host.PackageAction, wan
 	}
 }
 
-// Finish completes a change of packages that a power failure interrupted; until then dpkg does nothing else, and packages
-// are in between versions. It leaves a change of a running process alone. If dpkg fails, the next transaction reports
-// why.
+// Finish completes a change of packages that a power failure interrupted; until then dpkg does nothing else, and
+// packages are in between versions. It leaves a change of a running process alone. If dpkg fails, the next transaction
+// reports why.
 func Finish(ctx context.Context, h *host.Host) {
 	if v, err := h.Packages.Installed(); err == nil && v.Interrupted {
 		_ = packages.Settle(ctx, h)
