@@ -106,7 +106,8 @@ func listening(sdk aws.HTTPClient) *http.Client {
 	transport := buildable.GetTransport()
 	wire.Tune(transport)
 	return &http.Client{
-		Transport:     wire.Listen(transport),
+		Transport: wire.Listen(wire.Authorities(transport,
+			func(t *http.Transport) http.RoundTripper { return t })),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -83,7 +83,7 @@ func dial(ctx context.Context, kind, address string) (net.Conn, error) {
 func NewTransport() http.RoundTripper {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, ExpectContinueTimeout: time.Second}
 	Tune(t)
-	return Listen(redirect.Guard(t))
+	return Listen(Authorities(t, func(t *http.Transport) http.RoundTripper { return redirect.Guard(t) }))
 }
 
 // NewClient returns a client for URLs that people configure. It follows a few redirects, none from https to http, and,
