@@ -39,7 +39,10 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 	defer end()
 	own, busy := host.Tracking(own)
 	done := make(chan *Result, 1)
-	go func() { done <- run(own) }()
+	r.crew.start(func() func() {
+		result := run(own)
+		return func() { done <- result }
+	})
 	select {
 	case result := <-done:
 		return r.endedBy(own, result)

@@ -39,6 +39,7 @@ type Runner struct {
 	Grace time.Duration
 
 	decoder module.Decoder
+	crew    crew
 }
 
 // Run runs the steps of a program until all have run, a step with failhard fails, or ctx is done. If the deadline of
@@ -53,6 +54,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
 		program: p.Steps, tried: map[*compile.Step]bool{}, made: map[*compile.Step]module.Report{}}
+	defer r.crew.end()
 	defer w.withAside(ctx)()
 	if r.Parallel > 1 {
 		w.sideBySide(ctx, p.Steps)
@@ -74,6 +76,7 @@ func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Results {
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
 		program: p.Steps, tried: map[*compile.Step]bool{}, made: map[*compile.Step]module.Report{}}
+	defer r.crew.end()
 	for _, s := range p.Steps {
 		if s.ID() == id {
 			w.steps(ctx, []*compile.Step{s})
