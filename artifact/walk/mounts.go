@@ -26,5 +26,8 @@ func Mounts(table string) []Mount {
 
 // MountWord decodes a word of /proc/self/mountinfo, /proc/mounts or /proc/swaps, in which blanks are octal escapes.
 func MountWord(word string) string {
+	if !strings.Contains(word, `\`) {
+		return word
+	}
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(word)
 }

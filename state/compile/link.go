@@ -21,7 +21,7 @@ func (p *Program) link(vocabulary Vocabulary) {
 	index := newIndex(p.Steps)
 	for _, s := range p.Steps {
 		s.tag = s.Tag()
-		if !vocabulary.Watches(s.State()) {
+		if (s.Chunk.Has("watch") || s.Chunk.Has("watch_any")) && !vocabulary.Watches(s.State()) {
 			s.demote("watch", "require")
 			s.demote("watch_any", "require_any")
 		}
