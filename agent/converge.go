@@ -141,7 +141,9 @@ func (p private) StepStarted(s *compile.Step) {
 }
 
 func (p private) StepDone(r *exec.Result) {
-	p.of.delivery.Readable.LookAt(r.Step.Name())
+	if r.Outcome != exec.Succeeded || r.Changes.Len() > 0 { // of another step, no content is shown
+		p.of.delivery.Readable.LookAt(r.Step.Name())
+	}
 	p.of.guardAfter(r)
 	if r.Ended() {
 		p.of.endIn(r.Step.Function() + " " + r.ID())

@@ -78,7 +78,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/minion/minion.go":        {operator, "reader.read reader.none"},
 		"agent/notify/program.go":       {"sendmail, of the host's own programs", "Mail.Send"},
 		"agent/notify/webhook.go":       {etc, "Webhook.sign"},
-		"agent/outgoing/readable.go":    {"asks for modes of a file and nothing else", "Readable.LookAt readableByAll"},
+		"agent/outgoing/readable.go":    {"asks for modes of a file and nothing else", "readableWay readableByAll"},
 		"agent/self/systemctl.go":       {kernel, "systemctls parentOf arguments"},
 		"agent/procedure/archive.go":    {"a temporary directory among archives, which are root's", "Tree.Archive"},
 		"agent/procedure/git/git.go":    {project, "Export"},

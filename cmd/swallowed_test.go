@@ -93,7 +93,7 @@ func reasons() map[string][]string {
 		"an unreadable file is refused, or kept secret": {
 			"state/pillar/external/command.go:checkTrusted",
 			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds",
-			"agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
+			"agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:readableWay",
 			"agent/service/whose.go:rootsFile", "artifact/walk/groups.go:isStaffs",
 		},
 		"the run has read the link before, or reports the error there": {

@@ -31,10 +31,10 @@ func (r *Readable) LookAt(file string) {
 	if !filepath.IsAbs(file) {
 		return
 	}
-	if _, err := os.Stat(r.layout.Path(file)); err != nil {
+	public, there := readableByAll(r.layout.Root, r.layout.Path(file))
+	if !there {
 		return
 	}
-	public := readableByAll(r.layout.Root, r.layout.Path(file))
 	shown := r.record.Show(file) // as the report names it
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,27 +51,59 @@ func (r *Readable) ByEveryUser(file string) bool {
 	if looked {
 		return public
 	}
-	return filepath.IsAbs(file) && r.report.Undo == nil && readableByAll(r.layout.Root, r.layout.Path(file))
+	if !filepath.IsAbs(file) || r.report.Undo != nil {
+		return false
+	}
+	public, _ = readableByAll(r.layout.Root, r.layout.Path(file))
+	return public
 }
 
 // readableByAll reports whether every user may read a file: it, and each directory on the way to it from the root.
-func readableByAll(root, file string) bool {
+// there is false if there is no file. A run asks for each state, so a path without links is looked at once.
+func readableByAll(root, file string) (public, there bool) {
+	public, there, links := readableWay(root, file)
+	if !links {
+		return public, there
+	}
+	if _, err := os.Stat(file); err != nil {
+		return false, false
+	}
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return false
+		return false, true
 	}
-	file, err = filepath.EvalSymlinks(file)
-	if err != nil || !strings.HasPrefix(file, strings.TrimSuffix(root, "/")+"/") {
-		return false
+	if file, err = filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(file, below(root)) {
+		return false, true
 	}
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm()&0o004 == 0 {
-		return false
+	public, _, links = readableWay(root, file)
+	return public && !links, true
+}
+
+// below returns what the paths below a root begin with.
+func below(root string) string { return strings.TrimSuffix(root, "/") + "/" }
+
+// readableWay does the work of readableByAll for a path below the root, up to the first link.
+func readableWay(root, file string) (public, there, links bool) {
+	rest, is := strings.CutPrefix(file, below(root))
+	if !is || filepath.Clean(file) != file {
+		return false, false, true
 	}
-	for dir := filepath.Dir(file); len(dir) > len(root); dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o001 == 0 {
-			return false
+	public = true
+	way := strings.TrimSuffix(below(root), "/")
+	for name := range strings.SplitSeq(rest, "/") {
+		way += "/" + name
+		info, err := os.Lstat(way)
+		switch {
+		case err != nil:
+			return false, false, false
+		case info.Mode()&os.ModeSymlink != 0:
+			return false, true, true
 		}
+		may := os.FileMode(0o004)
+		if len(way) < len(file) {
+			may = 0o001
+		}
+		public = public && info.Mode().Perm()&may != 0
 	}
-	return true
+	return public, true, false
 }
