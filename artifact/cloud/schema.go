@@ -127,10 +127,11 @@ func checkRegion(name string) error {
 	return matches(regionPattern(), name, "write lower-case letters and digits, the last a digit, such as eu1")
 }
 
-func idPattern() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
-
-// CheckID returns an error if the text is not the ID of a guest.
-func CheckID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
+// CheckID returns an error if the text is not the ID of a guest. A node checks tens of them several times, so no
+// expression is compiled.
+func CheckID(id string) error {
+	return matched(len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "", id, "corpus chooses IDs: omit it")
+}
 
 // checkOld returns an error if the text is not a disk that a node keeps of a guest.
 func checkOld(text string) error {
@@ -170,7 +171,11 @@ func CheckContact(text string) error {
 }
 
 func matches(pattern *regexp.Regexp, text, hint string) error {
-	if pattern.MatchString(text) {
+	return matched(pattern.MatchString(text), text, hint)
+}
+
+func matched(is bool, text, hint string) error {
+	if is {
 		return nil
 	}
 	return diag.Cloud.Hint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)

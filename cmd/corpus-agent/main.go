@@ -27,10 +27,10 @@ func main() {
 	os.Exit(code)
 }
 
-// The values of GOGC with which the first garbage collection starts at a heap of 4 MiB (usual) and 16 MiB (late).
+// The values of GOGC with which the first garbage collection starts at a heap of 4 MiB (usual) and 24 MiB (late).
 const (
 	usual = 100
-	late  = 400
+	late  = 600
 )
 
 // collectLate delays the first garbage collection. A run that only converges allocates about 10 MB in 50 milliseconds

@@ -26,8 +26,15 @@ func Open(o Options, c Caches) (*Host, error) {
 	if c.Changed == nil {
 		c.Changed = func(string) {}
 	}
-	if c.Forget == nil {
-		c.Forget = func() {}
+	parsed, forget := &ParseCache{}, c.Forget
+	if o.Commands == nil { // other commands do not say when they have run
+		parsed.tables = map[parsedKey]any{}
+	}
+	c.Forget = func() {
+		parsed.forget()
+		if forget != nil {
+			forget()
+		}
 	}
 	files, err := openTree(o.Root, o.Relocated(), o, c.Changed)
 	if err != nil {
@@ -41,7 +48,7 @@ func Open(o Options, c Caches) (*Host, error) {
 	return &Host{
 		Files: files, Commands: commandsOf(o, files, c.Forget), talk: talk, Network: network.Of(files),
 		Kernel: kernel{o.Offline(), o.Recorder},
-		Env:    NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder,
+		Env:    NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: parsed, recorder: o.Recorder,
 		machineErrors: files.machineErrors, forget: c.Forget,
 	}, nil
 }

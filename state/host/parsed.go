@@ -7,8 +7,9 @@ import (
 
 // ParseCache caches parsed files that many states read.
 type ParseCache struct {
-	mu   sync.Mutex
-	kept map[parsedKey]parsedFile
+	mu     sync.Mutex
+	kept   map[parsedKey]parsedFile
+	tables map[parsedKey]any // of the kernel; nil if this cache does not learn of commands
 }
 
 type parsedKey struct {
@@ -46,6 +47,56 @@ func ParsedOf[T any](files Files, p *ParseCache, path string, parse func(text st
 	made := parse(string(data))
 	p.put(key, parsedFile{as: info, value: made})
 	return made, nil
+}
+
+// ParsedTable is like Parsed for a file of the kernel, such as the table of mounts, whose attributes do not change with
+// its content. It caches the result until a command runs that may change anything, or a unit changes.
+func ParsedTable[T any](h *Host, path string, parse func(text string) T) (T, error) {
+	key := parsedKey{path: path, kind: reflect.TypeFor[T]()}
+	if v, ok := h.parsed.table(key); ok {
+		return v.(T), nil
+	}
+	data, err := h.Files.ReadFile(path)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	made := parse(string(data))
+	h.parsed.keepTable(key, made)
+	return made, nil
+}
+
+func (p *ParseCache) table(key parsedKey) (any, bool) {
+	if p == nil {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v, ok := p.tables[key]
+	return v, ok
+}
+
+func (p *ParseCache) keepTable(key parsedKey, made any) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tables != nil {
+		p.tables[key] = made
+	}
+}
+
+// ForgetTables drops the results of ParsedTable.
+func (h *Host) ForgetTables() { h.parsed.forget() }
+
+func (p *ParseCache) forget() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.tables)
 }
 
 func (p *ParseCache) get(key parsedKey, info Info) (any, bool) {

@@ -141,13 +141,15 @@ func (s *systemd) load(ctx context.Context, conn *dbus.Conn) error {
 // find sets the properties of a unit.
 func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
 	u.Masked, u.MaskedRuntime = masks(s.files, u.Name)
-	file, onDisk, err := unitFile(ctx, conn, u.Name)
+	file, onDisk, err := dbus.UnitFile{}, false, error(nil)
+	if !strings.Contains(u.Name, "@") { // instances of templates hardly ever have unit files
+		file, onDisk, err = unitFile(ctx, conn, u.Name)
+	}
 	switch {
 	case err != nil:
 		return err
-	case !onDisk || file.Type == "alias":
-		// Instances of templates have no unit file, and the file of an alias does not have the state of its unit.
-		if err := describe(ctx, conn, u); err != nil {
+	case !onDisk || file.Type == "alias": // the file of an alias does not have the state of its unit
+		if err := s.describe(ctx, conn, u); err != nil {
 			return err
 		}
 	default:
@@ -173,8 +175,18 @@ func unitFile(ctx context.Context, conn *dbus.Conn, unit string) (dbus.UnitFile,
 	return files[0], true, nil
 }
 
-// describe queries the properties of a unit, which makes systemd load it.
-func describe(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
+// describe queries the properties of a unit, which makes systemd load it. Of a loaded unit only one is not in the list:
+// a node has tens of guests, and all properties of a unit are a hundred.
+func (s *systemd) describe(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
+	if status, ok := s.loaded[u.Name]; ok {
+		boot, err := conn.GetUnitPropertyContext(ctx, u.Name, "UnitFileState")
+		if err != nil {
+			return err
+		}
+		u.Found, u.Active = status.LoadState != "not-found", status.ActiveState
+		u.Boot, _ = boot.Value.Value().(string)
+		return nil
+	}
 	all, err := conn.GetUnitPropertiesContext(ctx, u.Name)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type Units struct {
 	bootRefused bool
 	recorder    host.ChangeRecorder
 	own         *host.OwnUnit // nil if changes to the agent's unit cannot be postponed
+	changed     func()        // called when a unit was changed, which may mount something; may be nil
 }
 
 // New opens the units of a host, those of the init system that it has.
@@ -43,7 +44,7 @@ func New(h *host.Host, o host.Options) *Units {
 	}
 	return &Units{
 		init: init, refused: o.Offline(), bootRefused: o.Refuses(),
-		recorder: o.Recorder, own: o.Own,
+		recorder: o.Recorder, own: o.Own, changed: h.ForgetTables,
 	}
 }
 
@@ -158,6 +159,9 @@ func Settle(ctx context.Context, h *host.Host) error {
 func (u *Units) change(ctx context.Context, kind host.Kind, name string, do func() error) error {
 	if err := host.Record(u.recorder, host.Subject{Kind: kind, Name: host.UnitName(name)}); err != nil {
 		return err
+	}
+	if u.changed != nil {
+		defer u.changed()
 	}
 	defer u.init.forget()
 	err := do()

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +60,7 @@ func (p *present) Valid() error {
 		errs = append(errs, err)
 	}
 	for what, text := range map[string]string{"hostname": p.Hostname, "bridge": p.Bridge} {
-		if !labelPattern().MatchString(text) && text != "" {
+		if !isLabel(text) && text != "" {
 			errs = append(errs, diag.Argument.Hint(fmt.Errorf("%s is %q", what, text), "write letters, digits and hyphens"))
 		}
 	}
@@ -71,7 +70,7 @@ func (p *present) Valid() error {
 			usersOfGuest, lastUIDs, 8*usersOfGuest))
 	}
 	for _, unit := range p.Enable {
-		if !unitPattern().MatchString(unit) {
+		if !isUnit(unit) {
 			errs = append(errs, diag.Argument.Hint(fmt.Errorf("%q is not a unit", unit), "write its name with its ending"))
 		}
 	}
@@ -96,16 +95,29 @@ func (p *present) Valid() error {
 // lastUIDs is the largest multiple of usersOfGuest with which systemd lets the user IDs of a container begin.
 const lastUIDs = 0x6fff0000
 
-func labelPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+// The characters of names and paths. No expression is compiled for them: a node has tens of guests, each with several.
+const (
+	lowerLetters = "abcdefghijklmnopqrstuvwxyz"
+	alphanumeric = lowerLetters + "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+)
+
+// consists reports whether a text has no other characters than these.
+func consists(text, of string) bool { return strings.Trim(text, of) == "" }
+
+// isLabel reports whether a text is a part of a DNS name.
+func isLabel(text string) bool {
+	return text != "" && len(text) <= 63 && consists(text, alphanumeric+"-") && strings.Trim(text, "-") == text
 }
-func unitPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9@_.-]{0,200}\.[a-z]+$`)
+
+// isUnit reports whether a text is the name of a unit, with its ending.
+func isUnit(text string) bool {
+	at := strings.LastIndex(text, ".")
+	return at > 0 && at <= 201 && len(text) > at+1 && consists(text[at+1:], lowerLetters) &&
+		consists(text, alphanumeric+"@_.-") && consists(text[:1], alphanumeric)
 }
-func pathPattern() *regexp.Regexp { return regexp.MustCompile(`^/[a-zA-Z0-9/@._+-]*$`) }
 
 func checkPath(what, text string) error {
-	if pathPattern().MatchString(text) && path.Clean(text) == text {
+	if path.IsAbs(text) && consists(text, alphanumeric+"/@._+-") && path.Clean(text) == text {
 		return nil
 	}
 	return diag.Argument.Hint(fmt.Errorf("%s: %q is not an absolute path", what, text),

@@ -37,12 +37,12 @@ func quotaBelow(h *host.Host, link string) (kind string, q quota, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("finding the file system of %s: %w", link, err)
 	}
-	data, err := h.Files.ReadFile("/proc/self/mountinfo")
+	mounts, err := host.ParsedTable(h, "/proc/self/mountinfo", walk.Mounts)
 	if err != nil {
 		return "", nil, fmt.Errorf("finding the file system of %s: %w", dir, err)
 	}
 	longest := 0
-	for _, m := range walk.Mounts(string(data)) { // of several mounts on one directory, the last one is visible
+	for _, m := range mounts { // of several mounts on one directory, the last one is visible
 		point := walk.MountWord(m.Place)
 		if len(point) < longest || point != "/" && dir != point && !strings.HasPrefix(dir, point+"/") {
 			continue
