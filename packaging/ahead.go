@@ -6,51 +6,125 @@ import (
 	"io"
 	"path/filepath"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Files are read ahead of their turn, so that the disk and the compression work at the same time. At most
-// aheadFiles files of up to aheadSize bytes wait in memory.
+// Files are read ahead of their turn, so that the disk and the compression work at the same time. Readers take several
+// files at once, since waking a reader costs as much as reading a file. Batches are used again: at most aheadBatches of
+// up to 2*aheadSize bytes are in memory.
 const (
-	aheadFiles   = 64
+	aheadBatches = 8
+	aheadFiles   = 64        // in a batch
 	aheadSize    = 256 << 10 // a larger file is read in its turn
 	aheadReaders = 3
 )
 
-// content is the content of a file, or the error of reading it.
-type content struct {
-	data []byte
-	err  error
+// batch is some small files, one after the other.
+type batch struct {
+	files []found
+	size  int64  // of all files
+	data  []byte // their content
+	good  int    // files that were read
+	err   error  // of the file after them
+	read  chan struct{}
 }
 
-// readAhead reads the small files among entries concurrently, and sends their contents in order. The channel is
-// closed early if the context is done.
-func readAhead(ctx context.Context, tree string, entries []found) <-chan chan content {
-	queue := make(chan chan content, aheadFiles)
+// add adds a file, if there is room.
+func (b *batch) add(e found) bool {
+	if len(b.files) == aheadFiles || len(b.files) > 0 && b.size+e.info.Size() > 2*aheadSize {
+		return false
+	}
+	b.files, b.size = append(b.files, e), b.size+e.info.Size()
+	return true
+}
+
+// fill reads the files.
+func (b *batch) fill(tree string) {
+	if b.data == nil {
+		b.data = make([]byte, 0, 2*aheadSize)
+	}
+	for _, e := range b.files {
+		end := len(b.data) + int(e.info.Size())
+		if b.err = readWhole(filepath.Join(tree, filepath.FromSlash(e.name)), b.data[len(b.data):end]); b.err != nil {
+			break
+		}
+		b.data = b.data[:end]
+		b.good++
+	}
+	b.read <- struct{}{}
+}
+
+// ahead are the contents of the small files of a tree, in order.
+type ahead struct {
+	queue chan *batch
+	free  chan *batch
+	now   *batch
+	rest  []byte // of now that was not packed yet
+	left  int    // files of now that were not packed yet
+}
+
+// readAhead reads the small files among entries concurrently, until the context is done.
+func readAhead(ctx context.Context, tree string, entries []found) *ahead {
+	a := &ahead{queue: make(chan *batch, aheadBatches), free: make(chan *batch, aheadBatches)}
+	todo := make(chan *batch, aheadBatches)
+	for range aheadBatches {
+		a.free <- &batch{read: make(chan struct{}, 1)}
+	}
+	for range aheadReaders {
+		go func() {
+			for b := range todo {
+				b.fill(tree)
+			}
+		}()
+	}
 	go func() {
-		defer close(queue)
-		var group errgroup.Group
-		group.SetLimit(aheadReaders)
+		defer close(a.queue)
+		defer close(todo)
+		var next *batch
+		hand := func() {
+			if next != nil {
+				a.queue <- next
+				todo <- next
+			}
+			next = nil
+		}
 		for _, e := range entries {
-			if !e.small() {
+			if !e.small() || next != nil && next.add(e) {
 				continue
 			}
-			one := make(chan content, 1)
+			hand()
 			select {
-			case queue <- one:
+			case next = <-a.free:
+				next.add(e)
 			case <-ctx.Done():
 				return
 			}
-			group.Go(func() error {
-				data, err := readWhole(filepath.Join(tree, filepath.FromSlash(e.name)), e.info.Size())
-				one <- content{data, err}
-				return nil
-			})
 		}
+		hand()
 	}()
-	return queue
+	return a
+}
+
+// next returns the content of the next small file. It is valid until the following call.
+func (a *ahead) next(ctx context.Context, size int64) ([]byte, error) {
+	if a.left == 0 {
+		if a.now != nil {
+			*a.now = batch{files: a.now.files[:0], data: a.now.data[:0], read: a.now.read}
+			a.free <- a.now
+		}
+		var ok bool
+		if a.now, ok = <-a.queue; !ok {
+			return nil, ctx.Err()
+		}
+		<-a.now.read
+		a.rest, a.left = a.now.data, len(a.now.files)
+	}
+	if a.left--; len(a.now.files)-a.left > a.now.good {
+		return nil, a.now.err
+	}
+	data := a.rest[:size]
+	a.rest = a.rest[size:]
+	return data, nil
 }
 
 // small reports whether an entry is a file that is read ahead.
@@ -59,20 +133,17 @@ func (e found) small() bool {
 }
 
 // readWhole reads exactly the bytes that a file had when it was found.
-func readWhole(file string, size int64) ([]byte, error) {
+func readWhole(file string, data []byte) error {
 	f, err := walk.OpenFile(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errChanged
-		}
-		return nil, err
+	_, err = io.ReadFull(f, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errChanged
 	}
-	return data, nil
+	return err
 }
 
 var errChanged = errors.New("it changed while it was read")

@@ -246,8 +246,7 @@ func kindName(mode fs.FileMode) string {
 	return "device"
 }
 
-func pack(ctx context.Context, archive *counter, tree string, e found, at time.Time,
-	files <-chan chan content) error {
+func pack(ctx context.Context, archive *counter, tree string, e found, at time.Time, files *ahead) error {
 	h := &tar.Header{Name: e.name, ModTime: at, Mode: 0o644}
 	if at.IsZero() {
 		h.ModTime = time.Unix(0, 0)
@@ -271,15 +270,11 @@ func pack(ctx context.Context, archive *counter, tree string, e found, at time.T
 		return err
 	}
 	if e.small() {
-		one, ok := <-files
-		if !ok {
-			return ctx.Err()
+		data, err := files.next(ctx, h.Size)
+		if err != nil {
+			return err
 		}
-		read := <-one
-		if read.err != nil {
-			return read.err
-		}
-		_, err := archive.Write(read.data)
+		_, err = archive.Write(data)
 		return err
 	}
 	return packFile(ctx, archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)

@@ -5,8 +5,10 @@ package leaks
 
 import (
 	"context"
+	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -64,14 +66,16 @@ const (
 // scan reads a file. public reports that the file begins with keys or certificates, none of which is private.
 func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool, err error) {
 	r, binary := readable(r)
-	var rest []byte
+	b := pieces.Get().(*[]byte)
+	defer pieces.Put(b)
+	rest := (*b)[:0]
 	seen := map[string]bool{}
 	for line, first := 1, true; ; first = false {
-		more, err := io.ReadAll(io.LimitReader(r, piece))
-		if err != nil || len(more) == 0 {
+		more, last, err := readPiece(r, rest)
+		if *b = more; err != nil || len(more) == len(rest) {
 			return found, public, err
 		}
-		text := string(rest) + string(more)
+		text := string(more)
 		if first {
 			public = publicMark().MatchString(text) && !privateMark().MatchString(text)
 		}
@@ -86,10 +90,37 @@ func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool,
 			}
 			found = append(found, at)
 		}
+		if last {
+			return found, public, nil
+		}
 		from := max(0, len(text)-overlap)
 		line += strings.Count(text[:from], "\n")
-		rest = []byte(text[from:])
+		rest = append(more[:0], text[from:]...)
 	}
+}
+
+// pieces has the memory in which files are read. Most files of a tree are small, and growing memory for each costs more
+// than scanning them.
+var pieces = sync.Pool{New: func() any {
+	b := make([]byte, 0, 64<<10)
+	return &b
+}}
+
+// readPiece appends the next piece of a file to data. last reports that the file ends with it.
+func readPiece(r io.Reader, data []byte) (_ []byte, last bool, err error) {
+	for end := len(data) + piece; len(data) < end; {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+		n, err := r.Read(data[len(data):min(cap(data), end)])
+		if data = data[:len(data)+n]; err != nil {
+			if errors.Is(err, io.EOF) {
+				return data, true, nil
+			}
+			return data, false, err
+		}
+	}
+	return data, false, nil
 }
 
 var (
