@@ -76,6 +76,22 @@ func TestBaseTreePlans(t *testing.T) {
 	}
 }
 
+// TestBackupsThatNodesSet lists what the top file gives to guests of both drivers, and to a machine, if there are
+// settings of a node.
+func TestBackupsThatNodesSet(t *testing.T) {
+	t.Parallel()
+	r, _ := baseReader(t, "Debian", "12", "bookworm")
+	r.must("mkdir -p root/etc/corpus-node && echo {} >root/etc/corpus-node/backup.json")
+	for virtual, want := range map[string]bool{"container": true, "systemd-nspawn": true, "physical": false} {
+		r.write("grains.json", fmt.Sprintf(`{"os": "Debian", "os_family": "Debian", "virtual": %q}`, virtual))
+		out := r.must("corpus-agent call --id lab-testing-local1-1 --states tree/states --pillar tree/pillar " +
+			"--grains grains.json --out json state.show_top")
+		if strings.Contains(out, `"restic"`) != want {
+			t.Errorf("a host that is %s has %s", virtual, out)
+		}
+	}
+}
+
 // TestSerialsOfZonesOnlyGrow renders a zone of the base tree as its file on the host and its records change.
 func TestSerialsOfZonesOnlyGrow(t *testing.T) {
 	t.Parallel()

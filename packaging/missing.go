@@ -37,7 +37,9 @@ var (
 	matchers = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)\b(match|ignore_missing|order)\s*:\s*[A-Za-z0-9_]+`)
 	})
-	statement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{%.*?%\}|(?m:[ \t]#.*$)`) })
+	statement = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)\{%.*?%\}|\{#.*?#\}|(?m:[ \t]#.*$)`)
+	})
 )
 
 func (r *reach) missing(top string) []string {

@@ -29,6 +29,7 @@ func TestMissing(t *testing.T) {
 		"names that templates give": {"{% set roles = ['x'] %}\nbase:\n  '*':\n{% for r in roles %}\n    - role.{{ r }}\n" +
 			"{% endfor %}\n    - wbe\n", []string{"wbe"}},
 		"in a comment":                {"base:\n  '*':\n    - web # not wbe\n    # - wbe\n", nil},
+		"in a comment of a template":  {"base:\n  '*':\n    - web\n{#- The wbe (100 %}) -#}\n", nil},
 		"a program":                   {"#!py\ndef run(): return {'base': {'*': ['wbe']}}\n", nil},
 		"a target that is commented":  {"base:\n  'G@role:web and not E@db\\d':\n    - web\n", nil},
 		"as a path, and with its end": {"base:\n  '*':\n    - db/server\n", nil},

@@ -1,7 +1,6 @@
 package needs
 
 import (
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -24,14 +23,14 @@ type program struct {
 	at      io.ReaderAt
 	order   binary.ByteOrder
 	wide    bool // 64-bit
-	kind    elf.Type
-	machine elf.Machine
+	kind    uint16
+	machine uint16
 	parts   []part
 }
 
 // part is a program header.
 type part struct {
-	kind         elf.ProgType
+	kind         uint32
 	offset, size uint64 // in the file
 	address      uint64
 }
@@ -60,21 +59,21 @@ func (p *program) word(data []byte) uint64 {
 // openProgram reads the header and the program headers of an ELF file.
 func openProgram(at io.ReaderAt) (*program, error) {
 	p := &program{at: at}
-	ident, err := p.read(0, elf.EI_NIDENT)
-	if err != nil || string(ident[:4]) != elf.ELFMAG {
+	ident, err := p.read(0, identSize)
+	if err != nil || string(ident[:4]) != magic {
 		return nil, errDamaged
 	}
-	switch elf.Data(ident[elf.EI_DATA]) {
-	case elf.ELFDATA2LSB:
+	switch ident[dataIndex] {
+	case littleEndian:
 		p.order = binary.LittleEndian
-	case elf.ELFDATA2MSB:
+	case bigEndian:
 		p.order = binary.BigEndian
 	default:
 		return nil, errDamaged
 	}
-	switch elf.Class(ident[elf.EI_CLASS]) {
-	case elf.ELFCLASS32:
-	case elf.ELFCLASS64:
+	switch ident[classIndex] {
+	case class32:
+	case class64:
 		p.wide = true
 	default:
 		return nil, errDamaged
@@ -92,7 +91,7 @@ func (p *program) headers() error {
 	if err != nil {
 		return err
 	}
-	p.kind, p.machine = elf.Type(p.order.Uint16(head[16:])), elf.Machine(p.order.Uint16(head[18:]))
+	p.kind, p.machine = p.order.Uint16(head[16:]), p.order.Uint16(head[18:])
 	offset, length, count := p.word(head[table:]), p.order.Uint16(head[entry:]), p.order.Uint16(head[entry+2:])
 	if count == 0 {
 		return nil
@@ -111,7 +110,7 @@ func (p *program) headers() error {
 }
 
 func (p *program) part(h []byte) part {
-	kind := elf.ProgType(p.order.Uint32(h))
+	kind := p.order.Uint32(h)
 	if p.wide {
 		return part{kind, p.word(h[8:]), p.word(h[32:]), p.word(h[16:])}
 	}
@@ -121,7 +120,7 @@ func (p *program) part(h []byte) part {
 // loader returns the interpreter of a dynamic program, or "".
 func (p *program) loader() string {
 	for _, part := range p.parts {
-		if part.kind != elf.PT_INTERP || part.size > maxLoader {
+		if part.kind != interpreterPart || part.size > maxLoader {
 			continue
 		}
 		data, err := p.read(part.offset, part.size)
@@ -136,7 +135,7 @@ func (p *program) loader() string {
 // mapped returns the offset in the file of the content at an address, and the number of bytes that follow it there.
 func (p *program) mapped(address uint64) (offset, size uint64, err error) {
 	for _, part := range p.parts {
-		if part.kind == elf.PT_LOAD && address >= part.address && address-part.address < part.size {
+		if part.kind == loadPart && address >= part.address && address-part.address < part.size {
 			into := address - part.address
 			if part.offset+into < into {
 				break
@@ -148,14 +147,14 @@ func (p *program) mapped(address uint64) (offset, size uint64, err error) {
 }
 
 // dynamic returns the wanted entries of the dynamic section, by tag.
-func (p *program) dynamic(wanted ...elf.DynTag) (map[elf.DynTag]uint64, error) {
-	values := map[elf.DynTag]uint64{}
+func (p *program) dynamic(wanted ...uint64) (map[uint64]uint64, error) {
+	values := map[uint64]uint64{}
 	width := 4
 	if p.wide {
 		width = 8
 	}
 	for _, part := range p.parts {
-		if part.kind != elf.PT_DYNAMIC {
+		if part.kind != dynamicPart {
 			continue
 		}
 		data, err := p.read(part.offset, part.size)
@@ -163,8 +162,8 @@ func (p *program) dynamic(wanted ...elf.DynTag) (map[elf.DynTag]uint64, error) {
 			return nil, err
 		}
 		for ; len(data) >= 2*width; data = data[2*width:] {
-			tag := elf.DynTag(p.word(data))
-			if tag == elf.DT_NULL {
+			tag := p.word(data)
+			if tag == lastTag {
 				break
 			}
 			for _, w := range wanted {
@@ -180,12 +179,12 @@ func (p *program) dynamic(wanted ...elf.DynTag) (map[elf.DynTag]uint64, error) {
 
 // versions lists the versions of symbols that a program needs, or that a library defines. Both are linked lists of
 // records, each with a linked list of names.
-func (p *program) versions(list, count elf.DynTag) ([]string, error) {
-	d, err := p.dynamic(list, count, elf.DT_STRTAB, elf.DT_STRSZ)
+func (p *program) versions(list, count uint64) ([]string, error) {
+	d, err := p.dynamic(list, count, textsTag, textsSizeTag)
 	if err != nil || d[list] == 0 {
 		return nil, err
 	}
-	texts, err := p.table(d[elf.DT_STRTAB], d[elf.DT_STRSZ])
+	texts, err := p.table(d[textsTag], d[textsSizeTag])
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +197,7 @@ func (p *program) versions(list, count elf.DynTag) ([]string, error) {
 		return nil, err
 	}
 	w := &versionWalk{program: p, data: data, texts: texts, left: maxRecords}
-	if list == elf.DT_VERNEED {
+	if list == neededTag {
 		return w.needed(d[count])
 	}
 	return w.defined(d[count])

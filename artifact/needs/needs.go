@@ -5,7 +5,6 @@
 package needs
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,10 +31,10 @@ type Needs struct {
 }
 
 // machines maps the architectures of ELF to those of Go.
-func machines() map[elf.Machine]string {
-	return map[elf.Machine]string{
-		elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm",
-		elf.EM_RISCV: "riscv64", elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x",
+func machines() map[uint16]string {
+	return map[uint16]string{
+		amd64: "amd64", arm64: "arm64", i386: "386", arm: "arm",
+		riscv64: "riscv64", ppc64: "ppc64le", s390x: "s390x",
 	}
 }
 
@@ -89,8 +88,8 @@ func (n *Needs) look(release fs.FS, name string) error {
 	if !ok {
 		return nil
 	}
-	var magic [4]byte
-	if _, err := r.ReadAt(magic[:], 0); err != nil || string(magic[:]) != elf.ELFMAG {
+	var start [len(magic)]byte
+	if _, err := r.ReadAt(start[:], 0); err != nil || string(start[:]) != magic {
 		return nil //nolint:nilerr // too short for a program
 	}
 	program, err := openProgram(r)
@@ -101,7 +100,7 @@ func (n *Needs) look(release fs.FS, name string) error {
 }
 
 func (n *Needs) add(name string, program *program) error {
-	if program.kind != elf.ET_EXEC && program.kind != elf.ET_DYN {
+	if program.kind != executable && program.kind != shared {
 		return nil // an object file cannot be executed
 	}
 	arch := machines()[program.machine]
@@ -112,7 +111,7 @@ func (n *Needs) add(name string, program *program) error {
 	if loader := program.loader(); loader != "" {
 		n.Programs = append(n.Programs, loader)
 	}
-	versions, err := program.versions(elf.DT_VERNEED, elf.DT_VERNEEDNUM)
+	versions, err := program.versions(neededTag, neededCountTag)
 	if err != nil {
 		return nil //nolint:nilerr // a static program needs no library
 	}
@@ -231,7 +230,7 @@ func definedBy(root fs.FS, name string) (version string, err error) {
 	if err != nil {
 		return "", nil //nolint:nilerr // not a library
 	}
-	versions, err := library.versions(elf.DT_VERDEF, elf.DT_VERDEFNUM)
+	versions, err := library.versions(definedTag, definedCountTag)
 	if err != nil {
 		return "", nil //nolint:nilerr // not a library
 	}

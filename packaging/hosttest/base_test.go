@@ -17,15 +17,16 @@ func tooled(suite string) lab.Base {
 	b.Packages = append(b.Packages, "nftables", "openssh-server")
 	b.Offers = []string{"chrony", "unattended-upgrades", "fail2ban", "python3-systemd", "postfix", "haproxy", "restic",
 		"prometheus-node-exporter", "bind9", "bind9-utils", "bind9-dnsutils", "libsasl2-modules", "unbound", "slapd",
-		"ldap-utils", "sssd-ldap", "sssd-tools", "libnss-sss", "libpam-sss", "libsss-sudo", "postgresql"}
+		"ldap-utils", "sssd-ldap", "sssd-tools", "libnss-sss", "libpam-sss", "libsss-sudo", "postgresql",
+		"mariadb-server"}
 	return b
 }
 
-// baseTree publishes the base tree with the pillar of the tests.
-func baseTree(t *testing.T) *store {
+// baseTree publishes the base tree with a pillar.
+func baseTree(t *testing.T, pillar string) *store {
 	t.Helper()
 	s := newStore(t)
-	s.publish("base", "1", "production", repository+"/packaging/trees/base", repository+"/testdata/base")
+	s.publish("base", "1", "production", repository+"/packaging/trees/base", pillar)
 	s.publish("lab", "1", "testing", tree(t, map[string]string{
 		"salt/config/states/top.sls": "base:\n  '*': [lab]\n", "salt/config/states/lab.sls": "Nothing:\n  test.nop: []\n",
 		"corpus.yaml": "name: lab\n"}))
@@ -54,7 +55,7 @@ func baseHost(t *testing.T, s *store, n *lab.Network, suite, number string) *lab
 func TestBaseTreeOnRealHosts(t *testing.T) {
 	for _, suite := range lab.Suites() {
 		t.Run(suite, func(t *testing.T) {
-			s, n := baseTree(t), lab.NewNetwork(t)
+			s, n := baseTree(t, repository+"/testdata/base"), lab.NewNetwork(t)
 			one, two := baseHost(t, s, n, suite, "1"), baseHost(t, s, n, suite, "2")
 			for _, h := range []*lab.Host{one, two} {
 				deployTwice(t, h)
@@ -84,7 +85,19 @@ func TestBaseTreeOnRealHosts(t *testing.T) {
 					return strings.Contains(one.Run("sh", "-c", command+" 2>&1").Out, want)
 				})
 			}
-			backsUp(t, one)
+		})
+	}
+}
+
+// TestBackupsOfGuestsAreRestored deploys the base tree on a guest whose node has settings of backups for it, saves
+// files and databases, removes them, and restores them with the documented commands.
+func TestBackupsOfGuestsAreRestored(t *testing.T) {
+	for _, suite := range lab.Suites() {
+		t.Run(suite, func(t *testing.T) {
+			s := baseTree(t, tree(t, map[string]string{"pillar/base.sls": "restic: {password: 'it''s secret'}\n"}))
+			h := baseHost(t, s, lab.NewNetwork(t), suite, "1")
+			deployTwice(t, h)
+			backsUp(t, h)
 		})
 	}
 }
@@ -110,19 +123,21 @@ func deployTwice(t *testing.T, h *lab.Host) {
 	}
 }
 
-// backsUp saves files and a database, removes them and restores them.
+// backsUp saves files and databases, removes them and restores them.
 func backsUp(t *testing.T, h *lab.Host) {
 	t.Helper()
-	h.Sh("apt-get install -y --no-install-recommends postgresql")
+	h.Sh("apt-get install -y --no-install-recommends postgresql mariadb-server")
 	h.Sh("mkdir -p /srv/data/below && head -c 300000 /dev/urandom > /srv/data/blob && " +
 		"ln -s ../blob /srv/data/below/link && chown -R games /srv/data && chmod 600 /srv/data/blob")
 	h.Sh(`runuser -u postgres -- psql -qc "create table t as select generate_series(1, 100) as a"`)
+	h.Sh(`mysql -e "create database shop; create table shop.t (a int); insert into shop.t values (1), (20), (300)"`)
 	const list = "cd /srv/data && find . -printf '%p %m %u %l\\n' | sort; sha256sum blob"
 	before := h.Sh(list)
 	h.Sh("systemctl start corpus-backup.service; rm -r /srv/data /var/backups/dumps")
-	h.Sh("runuser -u postgres -- psql -qc 'drop table t'")
+	h.Sh("runuser -u postgres -- psql -qc 'drop table t'; mysql -e 'drop database shop'")
 	h.Sh("corpus-backup restore latest --target / --include /srv/data")
 	h.Sh("corpus-backup dump latest /var/backups/dumps/postgres.sql | runuser -u postgres -- psql -q")
+	h.Sh("corpus-backup dump latest /var/backups/dumps/mysql.sql | mysql")
 	if !h.Exists("/srv/of-node/config") {
 		t.Error("the backups are not in the repository that the node names")
 	}
@@ -130,6 +145,9 @@ func backsUp(t *testing.T, h *lab.Host) {
 		t.Errorf("the files are\n%s\nnot\n%s", after, before)
 	}
 	if rows := h.Sh("runuser -u postgres -- psql -tAc 'select count(*) from t'"); rows != "100" {
-		t.Errorf("the table has %s rows", rows)
+		t.Errorf("the table of PostgreSQL has %s rows", rows)
+	}
+	if sum := h.Sh("mysql -BNe 'select sum(a) from shop.t'"); sum != "321" {
+		t.Errorf("the rows of MariaDB add up to %s", sum)
 	}
 }

@@ -6,7 +6,7 @@ base:
     - {{ name }}
 {%- endfor %}
 {#- The node of this guest has settings of backups for it (corpus guest backup). #}
-{%- if 'restic' not in salt['pillar.get']('tools', {}) and grains.get('virtual') == 'container'
+{%- if 'restic' not in salt['pillar.get']('tools', {}) and grains.get('virtual') in ['container', 'systemd-nspawn']
     and salt['file.file_exists']('/etc/corpus-node/backup.json') %}
     - restic
 {%- endif %}

@@ -2,7 +2,7 @@
 {% import_yaml 'chrony/defaults.yaml' as defaults %}
 {% set chrony = salt['pillar.get']('chrony', defaults, merge=true) %}
 {% set debian = grains.os_family == 'Debian' %}
-{% if chrony.containers or grains.get('virtual') != 'container' %}
+{% if chrony.containers or grains.get('virtual') not in ['container', 'systemd-nspawn'] %}
 chrony:
   pkg.installed: []
   service.running:

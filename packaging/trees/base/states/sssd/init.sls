@@ -3,6 +3,7 @@
 {% from 'slapd/required.jinja' import required with context %}
 {% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
 {{ required(['base', 'server']) }}
+{% if ldap.project == '' %}{% do ldap.update({'project': grains.get('service_name', '')}) %}{% endif %}
 {# The unit of 2.10 and later makes the file readable for its group, a mode that sssctl refuses: it checks a copy. #}
 {% set shared = grains.osrelease | float >= {'Debian': 13, 'Ubuntu': 25}.get(grains.os, 99) %}
 sssd:

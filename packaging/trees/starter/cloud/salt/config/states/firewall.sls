@@ -1,4 +1,4 @@
-# A node lets in SSH, HTTP, HTTPS and the SSH ports of its guests, and nothing else. No port of a guest is reached but
+# A node lets in SSH, HTTP, HTTPS, the SSH ports of its guests, DNS and LDAP if it serves them, and nothing else. No port of a guest is reached but
 # through the proxy; guests reach the outside.
 {% import_yaml 'cloud.yaml' as cloud %}
 {% set node = cloud.get('nodes', {}).get(grains.get('service_node')) %}
