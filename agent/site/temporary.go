@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -84,9 +85,28 @@ func (s *Site) sweepSafely(ctx context.Context, dir string) error {
 	names, err := d.ReadDir()
 	errs := []error{err}
 	for _, name := range names {
-		if strings.HasPrefix(name, walk.TempPrefix) {
-			errs = append(errs, d.RemoveAll(ctx, name))
+		if !strings.HasPrefix(name, walk.TempPrefix) {
+			continue
 		}
+		remove, err := s.left(d, name)
+		if err == nil && remove {
+			err = d.RemoveAll(ctx, name)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// left reports whether the agent may have left an entry with the name of a temporary file. It may have its later owner
+// already, but not in a directory such as /tmp, where other users can make large trees with any name.
+func (s *Site) left(d *walk.Dir, name string) (bool, error) {
+	st, err := d.Lstat(name)
+	if found, err := walk.Found(err); !found {
+		return false, err
+	}
+	if slices.Contains(append(s.TrustedUsers(), uint32(os.Geteuid())), st.Uid) {
+		return true, nil
+	}
+	in, err := d.Lstat(".")
+	return err == nil && in.Mode&unix.S_ISVTX == 0, err
 }

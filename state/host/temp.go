@@ -5,10 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +36,7 @@ func (t *temporaries) in(dir int) {
 		return
 	}
 	path, err := os.Readlink(walk.Handle(dir))
-	if err != nil {
+	if err != nil || strings.Contains(path, "/"+tempPrefix) { // a temporary directory is removed as a whole
 		return
 	}
 	t.mu.Lock()
@@ -57,14 +57,25 @@ func TempName(pattern string) string {
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
 }
 
-// TempFile creates a file in /tmp with the given content and a TempName. The caller must remove it.
-func (h *Host) TempFile(pattern string, content []byte, mode fs.FileMode) (string, error) {
-	return h.TempCopy(pattern, bytes.NewReader(content), mode)
+// TempDir makes a directory in /tmp with a TempName, in which only root and the agent's own user can create files. Files
+// that programs run or interpret are put into one each, since interpreters look for other files beside them: python3
+// imports modules from the directory of a script, and in /tmp each user can put one. The caller must call remove.
+func (h *Host) TempDir(pattern string, mode fs.FileMode) (dir string, remove func() error, err error) {
+	dir = "/tmp/" + TempName(pattern)
+	remove = func() error { return h.Files.RemoveAll(dir) }
+	if err := h.Files.Mkdir(dir, mode); err != nil {
+		return "", nothing, errors.Join(err, remove())
+	}
+	return dir, remove, nil
 }
 
-// TempFor is like TempFile for a file that only the programs of one user can read. The user is "" for the agent's own.
-// The mode may give permissions only to the owner. An account that does not exist is an error.
-func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (string, error) {
+func nothing() error { return nil }
+
+// TempFor creates a file that only one user can read, in a directory of its own as of TempDir: there, not even that user
+// can put another file. The user is "" for the agent's own. The mode may give permissions only to the owner. An account
+// that does not exist is an error. The caller must call remove.
+func (h *Host) TempFor(user, name string, content []byte, mode fs.FileMode) (file string, remove func() error,
+	err error) {
 	owner, group := -1, -1
 	if user != "" {
 		u, found, err := h.Accounts.User(user)
@@ -73,24 +84,20 @@ func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (
 				"make it in a user.present state that this one requires")
 		}
 		if err != nil {
-			return "", err
+			return "", nothing, err
 		}
 		owner, group = u.UID, u.GID
 	}
-	file, err := h.TempFile(pattern, content, mode&0o700)
-	if err == nil && owner >= 0 {
-		err = h.Files.Chown(file, owner, group)
-	}
+	dir, remove, err := h.TempDir(strings.TrimSuffix(name, path.Ext(name))+"-*", 0o711)
 	if err != nil {
-		return "", errors.Join(err, h.Files.RemoveAll(file))
+		return "", nothing, err
 	}
-	return file, nil
-}
-
-// TempCopy is like TempFile for content of any size.
-func (h *Host) TempCopy(pattern string, content io.Reader, mode fs.FileMode) (string, error) {
-	path := "/tmp/" + TempName(pattern)
-	return path, h.Files.Write(path, NewFile{Content: content, Mode: &mode, UID: -1, GID: -1})
+	file, mode = dir+"/"+name, mode&0o700
+	err = h.Files.Write(file, NewFile{Content: bytes.NewReader(content), Mode: &mode, UID: owner, GID: group})
+	if err != nil {
+		return "", nothing, errors.Join(err, remove())
+	}
+	return file, remove, nil
 }
 
 // umask returns the umask of the process. It reads /proc if possible: the system call also sets the umask, which would

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,14 +192,18 @@ func TestTempFilesArePrivateAndDistinct(t *testing.T) {
 	must(t, os.Mkdir(root+"/tmp", 0o777))
 	h, err := machine.New(host.Options{Root: root})
 	must(t, err)
-	one, err := h.TempFile("check-*.conf", []byte("a"), 0o600)
+	one, remove, err := h.TempFor("", "check.conf", []byte("a"), 0o700)
 	must(t, err)
-	two, err := h.TempFile("check-*.conf", []byte("b"), 0o600)
+	two, removeOther, err := h.TempFor("", "check.conf", []byte("b"), 0o600)
 	must(t, err)
-	if one == two || !strings.HasSuffix(one, ".conf") {
-		t.Errorf("temporary files are %s and %s", one, two)
+	if one == two || path.Base(one) != "check.conf" || path.Dir(one) == path.Dir(two) || path.Dir(one) == "/tmp" {
+		t.Errorf("temporary files are %s and %s, want each in a directory of its own", one, two)
 	}
-	mode(t, root+one, 0o600)
+	mode(t, root+one, 0o700)
+	mode(t, root+path.Dir(one), fs.ModeDir|0o711)
+	must(t, remove())
+	must(t, removeOther())
+	expectOnly(t, root+"/tmp")
 }
 
 func BenchmarkStat(b *testing.B) {

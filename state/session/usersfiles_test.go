@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,5 +117,51 @@ func TestScriptsOfUsersRunAsThem(t *testing.T) {
 	got := outcome(t, set, "cmd.script", []any{file}, value.NewMap("runas", "nobody", "cwd", "/"))
 	if !strings.Contains(got, "'stdout': 'nobody'") {
 		t.Errorf("as nobody: %s", got)
+	}
+}
+
+// TestScriptsAreAloneInTheirDirectory runs scripts that look for other files beside them, as interpreters do that load
+// modules from there. In /tmp each user could put one.
+func TestScriptsAreAloneInTheirDirectory(t *testing.T) {
+	beside, err := os.CreateTemp("/tmp", "beside-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(beside.Close(), os.Remove(beside.Name())) })
+	const looks = "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n[ \"$(ls -A | wc -l)\" = 1 ]\n" +
+		"case $(stat -c %a .) in 700|711) echo alone;; esac\n"
+	set, dir := settings(t, map[string]string{"states/s.sh": looks, "states/t.sh": "echo alone: {{ grains['id'] }}\n" + looks})
+	left := func() []string {
+		all, err := filepath.Glob("/tmp/.corpus-tmp-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := len(left())
+	for name, c := range map[string]struct {
+		call string
+		args []any
+		with []any
+	}{
+		"function": {"cmd.script", []any{"salt://s.sh"}, nil},
+		"code":     {"cmd.exec_code", []any{"sh", looks}, nil},
+		"state":    {"state.single", []any{"cmd.script"}, []any{"name", "salt://s.sh"}},
+		"rendered": {"state.single", []any{"cmd.script"}, []any{"name", "salt://t.sh", "template", "jinja"}},
+		"check": {"state.single", []any{"file.managed"}, []any{"name", dir + "/f", "contents", looks, "check_cmd", "sh",
+			"tmp_ext", ".sh"}},
+	} {
+		got := outcome(t, set, c.call, c.args, value.NewMap(c.with...))
+		if name == "check" {
+			if data, err := os.ReadFile(dir + "/f"); err == nil {
+				got = string(data)
+			}
+		}
+		if !strings.Contains(got, "alone") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if len(left()) > before {
+		t.Errorf("temporary files are left: %q", left())
 	}
 }

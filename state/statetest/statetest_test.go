@@ -41,7 +41,7 @@ func (n *note) Apply(_ context.Context, h *host.Host, _ module.Diff) (module.Rep
 		return module.Report{}, errors.New("the note cannot be written")
 	}
 	if n.Breaks == "leaves" {
-		_, _ = h.TempFile("x", nil, 0o600)
+		_, _, _ = h.TempDir("x", 0o700)
 	}
 	return module.Report{Changes: value.NewMap("text", n.Text)}, n.write(h, n.Text)
 }

@@ -93,12 +93,12 @@ func (c cmd) code(stream string) func(context.Context, function.Arguments) (any,
 		if err := c.Host.Commands.Allowed("running code by " + interpreter[0]); err != nil {
 			return nil, err
 		}
-		file, err := c.Host.TempFor(function.OptionalText(a.Value("runas")), "code-*", []byte(value.Str(a.Value("code"))),
-			0o600)
+		file, remove, err := c.Host.TempFor(function.OptionalText(a.Value("runas")), "code",
+			[]byte(value.Str(a.Value("code"))), 0o600)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = c.Host.Files.Remove(file) }()
+		defer func() { _ = remove() }()
 		argv := slices.Concat(interpreter, []string{file})
 		more, err := function.Texts(a.Value("args"))
 		if err != nil {

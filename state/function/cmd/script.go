@@ -32,11 +32,11 @@ func (c cmd) script(ctx context.Context, a function.Arguments) (*value.Map, erro
 	if err != nil {
 		return nil, err
 	}
-	file, err := c.Host.TempFor(function.OptionalText(a.Value("runas")), "script-*", []byte(content), 0o700)
+	file, remove, err := c.Host.TempFor(function.OptionalText(a.Value("runas")), "script", []byte(content), 0o700)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = c.Host.Files.Remove(file) }()
+	defer func() { _ = remove() }()
 	line := file
 	if args := function.OptionalText(a.Value("args")); args != "" {
 		line += " " + args

@@ -98,11 +98,11 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	if err != nil {
 		return module.Report{}, err
 	}
-	file, err := s.place(h, source, text)
+	file, remove, err := s.place(h, source, text)
 	if err != nil {
 		return module.Report{}, err
 	}
-	defer func() { err = errors.Join(err, h.Files.Remove(file)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	l, err := s.line(strings.TrimSpace(file + " " + args))
 	if err != nil {
 		return module.Report{}, err
@@ -126,8 +126,8 @@ func unstartable(h *host.Host, source string, text []byte, err error) error {
 }
 
 // place writes the script to a temporary file that only its user can read and execute.
-func (s *script) place(h *host.Host, source string, text []byte) (string, error) {
-	return h.TempFor(s.RunAs, "script-*"+path.Ext(source), text, 0o700)
+func (s *script) place(h *host.Host, source string, text []byte) (file string, remove func() error, err error) {
+	return h.TempFor(s.RunAs, "script"+path.Ext(source), text, 0o700)
 }
 
 func (s *script) Watched() module.Resource { return s }

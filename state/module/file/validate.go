@@ -24,13 +24,12 @@ func (v validation) wanted() bool { return len(v.CheckCmd) > 0 }
 // as its last argument. checked reads the content that the command checked; done removes the file.
 func (v validation) validate(ctx context.Context, h *host.Host, f *family, name string,
 	file host.NewFile) (checked io.Reader, done func(), err error) {
-	dir := v.TmpDir
-	if dir == "" {
-		dir = "/tmp"
+	temp, remove, err := v.temporary(h)
+	if err == nil {
+		err = h.Files.Write(temp, file)
 	}
-	temp := path.Join(dir, host.TempName("*"+v.TmpExt))
-	remove := func() { _ = h.Files.Remove(temp) }
-	if err := h.Files.Write(temp, file); err != nil {
+	if err != nil {
+		remove()
 		return nil, nil, fmt.Errorf("writing a file for check_cmd: %w", err)
 	}
 	for _, command := range v.CheckCmd {
@@ -49,6 +48,20 @@ func (v validation) validate(ctx context.Context, h *host.Host, f *family, name 
 		return nil, nil, err
 	}
 	return r, func() { _ = r.Close(); remove() }, nil
+}
+
+// temporary returns the path for the file. Without a tmp_dir, it is in a directory of its own, because the program of
+// check_cmd may read other files beside it.
+func (v validation) temporary(h *host.Host) (file string, remove func(), err error) {
+	if v.TmpDir != "" {
+		file = path.Join(v.TmpDir, host.TempName("*"+v.TmpExt))
+		return file, func() { _ = h.Files.Remove(file) }, nil
+	}
+	dir, done, err := h.TempDir("check-*", 0o711) // check_cmd may read the file as another user
+	if err != nil {
+		return "", func() {}, err
+	}
+	return dir + "/check" + v.TmpExt, func() { _ = done() }, nil
 }
 
 // refused returns the error for content that check_cmd rejects.

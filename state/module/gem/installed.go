@@ -105,9 +105,8 @@ func (g *installed) login(h *host.Host, program program.Program) (env []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := h.TempFor(user, "gemrc-*", []byte("---\n"+settings), 0o600)
-	return []string{"GEMRC=" + file}, func() { _ = h.Files.Remove(file) },
-		err // only the user can read a file that remains
+	file, done, err := h.TempFor(user, "gemrc", []byte("---\n"+settings), 0o600)
+	return []string{"GEMRC=" + file}, func() { _ = done() }, err // only the user can read a file that remains
 }
 
 // quoted returns a text as a YAML string.

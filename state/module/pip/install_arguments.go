@@ -17,10 +17,10 @@ import (
 // caller must call remove, after an error as well, which deletes these files.
 func (p *installed) handed(ctx context.Context, h *host.Host,
 	program program.Program) (args, env []string, remove func(), err error) {
-	var temporary []string
+	var temporary []func() error
 	remove = func() {
-		for _, file := range temporary {
-			_ = h.Files.Remove(file) // only the user can read a file that remains
+		for _, done := range temporary {
+			_ = done() // only the user can read a file that remains
 		}
 	}
 	var lines, fetched []string
@@ -63,10 +63,9 @@ func (p *installed) handed(ctx context.Context, h *host.Host,
 		if err != nil {
 			break
 		}
-		var file string
-		if file, err = h.TempFor(user, "requirements-*.txt", []byte(text), 0o600); err == nil {
-			temporary, args = append(temporary, file), append(args, "--requirement", file)
-		}
+		file, done, failed := h.TempFor(user, "requirements.txt", []byte(text), 0o600)
+		temporary, err = append(temporary, done), failed
+		args = append(args, "--requirement", file)
 	}
 	return args, env, remove, err
 }
