@@ -179,6 +179,7 @@ func TestCopies(t *testing.T) {
 		{name: "cp.get_file", args: []any{"salt://t", "/raw"}, want: "'/raw'", file: "raw", text: "{{ grains['id'] }}\n"},
 		{name: "cp.get_file", args: []any{"salt://none", "/none"}, want: "!salt://none"},
 		{name: "cp.get_template", args: []any{"salt://t", "/made"}, want: "'/made'", file: "made", text: "web1\n"},
+		{name: "cp.cache_dir", args: []any{"salt://conf"}, want: "['/srv/salt/conf/a', '/srv/salt/conf/b/c']"},
 		{name: "cp.get_dir", args: []any{"salt://conf", "/etc"}, want: "['/etc/conf/a', '/etc/conf/b/c']",
 			file: "etc/conf/b/c", text: "two\n"},
 		{name: "cp.get_dir", args: []any{"salt://conf/", "/all"}, want: "['/all/a', '/all/b/c']", file: "all/b/c",

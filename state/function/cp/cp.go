@@ -37,7 +37,9 @@ func Functions(f *function.Facts) function.Table {
 		"cp.stat_file":    function.Of("path, saltenv=None, octal=True", c.mode),
 		"cp.is_cached":    function.Of("path, saltenv=None", c.cached),
 		"cp.cache_file":   function.Of("path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False", c.cacheFile),
-		"cp.get_url":      function.Of("path, dest='', saltenv=None, makedirs=False, source_hash=None", c.url),
+		"cp.cache_dir": function.Of("path, saltenv=None, include_empty=False, include_pat=None, exclude_pat=None, "+
+			"verify_ssl=True, use_etag=False", c.cacheDir),
+		"cp.get_url": function.Of("path, dest='', saltenv=None, makedirs=False, source_hash=None", c.url),
 	}
 }
 
@@ -135,6 +137,30 @@ func (c cp) cacheFile(url, env string, _, _, _ any) (any, error) {
 		return false, err
 	}
 	return file, err
+}
+
+// cacheDir returns the paths of the files below a directory of the tree, as cacheFile does of one.
+func (c cp) cacheDir(url, env string, _ any, include, exclude *string, _, _ any) (any, error) {
+	if include != nil || exclude != nil {
+		return nil, diag.Call.Hint(errors.New("include_pat and exclude_pat of cp.cache_dir are not supported"),
+			"select from the paths that it returns")
+	}
+	dir := url
+	if in, ok := strings.CutPrefix(url, "salt://"); ok {
+		dir, _, _ = strings.Cut(in, "?")
+	}
+	names, err := c.listFiles(env, strings.Trim(dir, "/")+"/")
+	files := value.NewList()
+	for _, name := range names {
+		file, ok, err := c.Locate("salt://"+name, env)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			files.Append(file)
+		}
+	}
+	return files, err
 }
 
 // url returns the path of a file, or its content if dest is None. It does not copy.
