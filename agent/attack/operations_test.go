@@ -282,6 +282,7 @@ func harmless() map[string]string {
 		"virtualenv": "runs the language's own program", "supervisord": "runs its own program",
 		"rabbitmq_cluster": "asks a server", "rabbitmq_upstream": "asks a server", "rabbitmq_plugin": "asks a server",
 		"rabbitmq_policy": "asks a server", "rabbitmq_user": "asks a server", "rabbitmq_vhost": "asks a server",
+		"ldap":         "asks a server",
 		"mongodb_user": "asks a server", "mysql_database": "asks a server", "mysql_grants": "asks a server",
 		"mysql_query": "asks a server", "mysql_user": "asks a server",
 		"postgres_database": "asks a server", "postgres_extension": "asks a server", "postgres_group": "asks a server",

@@ -31,6 +31,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/ini"
 	"github.com/corpus-agent/corpus-agent/state/module/iptables"
 	"github.com/corpus-agent/corpus-agent/state/module/kmod"
+	"github.com/corpus-agent/corpus-agent/state/module/ldap"
 	"github.com/corpus-agent/corpus-agent/state/module/locale"
 	"github.com/corpus-agent/corpus-agent/state/module/lvm"
 	"github.com/corpus-agent/corpus-agent/state/module/mongodb"
@@ -88,6 +89,7 @@ func states(s *session.Session) module.Registry {
 		"ini":             ini.Functions(),
 		"iptables":        iptables.Functions(),
 		"kmod":            kmod.Functions(),
+		"ldap":            ldap.Functions(),
 		"locale":          locale.Functions(),
 		"lvm":             lvm.Functions(),
 		"module":          action.Functions(callee{s.Actions()}),

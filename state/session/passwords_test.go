@@ -112,6 +112,9 @@ func passwords() []password {
 			hidden), programs: []string{"mongosh"}, fails: true},
 		{state: "mongodb_user.absent", arguments: value.NewMap("name", "x", "user", "root", "password", hidden),
 			programs: []string{"mongosh"}, fails: true},
+		{state: "ldap.managed", arguments: value.NewMap("name", "ldap://h.example", "connect_spec", value.NewMap("bind",
+			value.NewMap("dn", "cn=admin", "password", hidden)), "entries", value.NewList(value.NewMap("cn=a", value.NewList(
+			value.NewMap("add", value.NewMap("userPassword", hidden)))))), programs: []string{"ldapsearch", "ldapmodify"}},
 		{state: "git.config_set", arguments: value.NewMap("name", "http.extraHeader", "value", "Token: "+hidden, "global",
 			true), programs: []string{"git"}},
 		{state: "git.config_set", arguments: value.NewMap("name", "a.b", "multivar", value.Strings("x", hidden), "global",

@@ -20,7 +20,7 @@ docker_network.present docker_network.absent docker_volume.present docker_volume
 mysql_user.present mysql_user.absent mysql_grants.present mysql_grants.absent mysql_query.run mysql_query.run_file postgres_database.present
 postgres_database.absent postgres_user.present postgres_user.absent postgres_group.present postgres_extension.present
 postgres_extension.absent postgres_schema.present postgres_schema.absent postgres_privileges.present postgres_privileges.absent
-postgres_tablespace.present postgres_language.present`
+postgres_tablespace.present postgres_language.present ldap.managed`
 
 // TestApplications checks that a session has all functions of applications.
 func TestApplications(t *testing.T) {

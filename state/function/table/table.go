@@ -26,6 +26,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/function/hosts"
 	"github.com/corpus-agent/corpus-agent/state/function/http"
 	"github.com/corpus-agent/corpus-agent/state/function/kmod"
+	"github.com/corpus-agent/corpus-agent/state/function/ldap"
 	"github.com/corpus-agent/corpus-agent/state/function/locale"
 	"github.com/corpus-agent/corpus-agent/state/function/log"
 	"github.com/corpus-agent/corpus-agent/state/function/match"
@@ -85,7 +86,8 @@ func New(facts function.Facts) function.Table {
 		cron.Functions(f), data.Functions(f), defaults.Functions(f), dig.Functions(f), disk.Functions(f),
 		dnsutil.Functions(f), docker.Functions(f), mysql.Functions(f), environ.Functions(f), file.Functions(f),
 		git.Functions(f), grains.Functions(f), group.Functions(f), hashutil.Functions(f), hosts.Functions(f),
-		http.Functions(f), kmod.Functions(f), locale.Functions(f), log.Functions(f), match.Functions(f), mine.Functions(f, t),
+		http.Functions(f), kmod.Functions(f), ldap.Functions(f), locale.Functions(f), log.Functions(f),
+		match.Functions(f), mine.Functions(f, t),
 		mount.Functions(f), network.Functions(f),
 		pillar.Functions(f), pkg.Functions(f), pip.Functions(f), postgres.Functions(f), ps.Functions(f), random.Functions(f),
 		saltutil.Functions(f), service.Functions(f), shadow.Functions(f), slsutil.Functions(f), status.Functions(f),
