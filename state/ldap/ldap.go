@@ -109,11 +109,12 @@ func (s Server) Change(ctx context.Context, h *host.Host, change, dn string, att
 	}
 	file := ""
 	if s.DN != "" { // standard input is the change
-		var err error
-		if file, err = h.TempFor("", "ldap-*", []byte(s.Password), 0o600); err != nil {
+		password, remove, err := h.TempFor("", "ldap", []byte(s.Password), 0o600)
+		if err != nil {
 			return err
 		}
-		defer func() { _ = h.Files.Remove(file) }()
+		defer func() { _ = remove() }()
+		file = password
 	}
 	_, err := s.run(ctx, h, "ldapmodify", file, b.String())
 	return err
