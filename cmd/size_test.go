@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// mostBytes is the size limit of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python, 1 MiB
-// for nodes, and a quarter for LDAP and shorter runs. docs/dependencies.md lists the use of each megabyte.
+// mostBytes is the size limit of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python,
+// 1 MiB for nodes, and a quarter for LDAP and shorter runs. docs/dependencies.md lists the use of each megabyte.
 const mostBytes = 119 << 18
 
 // unlinked returns large functions of libraries that a host does not need. If the code uses one, the linker keeps it.

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestFilesOfOtherUsersInTmpAreNotSwept leaves temporary files of root and of a user in a directory such as /tmp, and in
-// one of root alone, where files that a state made may have their later owner already.
+// TestFilesOfOtherUsersInTmpAreNotSwept leaves temporary files of root and of a user in a directory such as /tmp, and
+// in one of root alone, where files that a state made may have their later owner already.
 func TestFilesOfOtherUsersInTmpAreNotSwept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")
@@ -22,7 +22,8 @@ func TestFilesOfOtherUsersInTmpAreNotSwept(t *testing.T) {
 		dir := filepath.Join(root, "d")
 		errs := []error{os.Mkdir(dir, 0o755), os.Chmod(dir, mode)}
 		for _, owner := range []string{"root", "user"} {
-			file, tree := filepath.Join(dir, walk.TempPrefix+"file-of-"+owner), filepath.Join(dir, walk.TempPrefix+"dir-of-"+owner)
+			file := filepath.Join(dir, walk.TempPrefix+"file-of-"+owner)
+			tree := filepath.Join(dir, walk.TempPrefix+"dir-of-"+owner)
 			errs = append(errs, os.WriteFile(file, nil, 0o600), os.MkdirAll(tree+"/sub", 0o700))
 			if owner == "user" {
 				errs = append(errs, os.Chown(file, 65534, 65534), os.Chown(tree, 65534, 65534))

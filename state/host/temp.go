@@ -57,9 +57,10 @@ func TempName(pattern string) string {
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
 }
 
-// TempDir makes a directory in /tmp with a TempName, in which only root and the agent's own user can create files. Files
-// that programs run or interpret are put into one each, since interpreters look for other files beside them: python3
-// imports modules from the directory of a script, and in /tmp each user can put one. The caller must call remove.
+// TempDir makes a directory in /tmp with a TempName, in which only root and the agent's own user can create files.
+// Files that programs run or interpret are put into one each, since interpreters look for other files beside them:
+// python3 imports modules from the directory of a script, and in /tmp each user can put one. The caller must call
+// remove.
 func (h *Host) TempDir(pattern string, mode fs.FileMode) (dir string, remove func() error, err error) {
 	dir = "/tmp/" + TempName(pattern)
 	remove = func() error { return h.Files.RemoveAll(dir) }
@@ -71,8 +72,8 @@ func (h *Host) TempDir(pattern string, mode fs.FileMode) (dir string, remove fun
 
 func nothing() error { return nil }
 
-// TempFor creates a file that only one user can read, in a directory of its own as of TempDir: there, not even that user
-// can put another file. The user is "" for the agent's own. The mode may give permissions only to the owner. An account
+// TempFor creates a file that only one user can read, in a directory of its own as of TempDir: there, not even that
+// user can put another file. The user is "" for the agent's own. The mode may give permissions only to the owner. An account
 // that does not exist is an error. The caller must call remove.
 func (h *Host) TempFor(user, name string, content []byte, mode fs.FileMode) (file string, remove func() error,
 	err error) {

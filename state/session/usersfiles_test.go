@@ -130,7 +130,8 @@ func TestScriptsAreAloneInTheirDirectory(t *testing.T) {
 	t.Cleanup(func() { _ = errors.Join(beside.Close(), os.Remove(beside.Name())) })
 	const looks = "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n[ \"$(ls -A | wc -l)\" = 1 ]\n" +
 		"case $(stat -c %a .) in 700|711) echo alone;; esac\n"
-	set, dir := settings(t, map[string]string{"states/s.sh": looks, "states/t.sh": "echo alone: {{ grains['id'] }}\n" + looks})
+	set, dir := settings(t, map[string]string{"states/s.sh": looks,
+		"states/t.sh": "echo alone: {{ grains['id'] }}\n" + looks})
 	left := func() []string {
 		all, err := filepath.Glob("/tmp/.corpus-tmp-*")
 		if err != nil {
