@@ -34,12 +34,33 @@ func (*Killed) HostFault() {}
 // killed is the description of a process that SIGKILL ended.
 const killed = "signal: killed"
 
-// Failure returns the error of a module with a text. It wraps the system call error of the host whose message is in the
-// text, if there is one, as the output of a command does.
+// Refused is the error of a file that the package salt refused to use because of another user of the host, who could
+// otherwise have each release fail.
+type Refused struct{}
+
+func (*Refused) Error() string { return "a file of another user was refused" }
+
+// HostFault is part of diag.HostFault.
+func (*Refused) HostFault() {}
+
+// printedByHost returns the error of the host that the text of an exception has, or nil for none.
+func printedByHost(text string) error {
+	if errno := process.PrintedByHost(text); errno != 0 {
+		return errno
+	}
+	if _, rest, ok := strings.Cut(text, ": refused, since "); ok &&
+		(strings.Contains(rest, " [C072])") || strings.Contains(rest, " [C073])")) {
+		return &Refused{}
+	}
+	return nil
+}
+
+// Failure returns the error of a module with a text. It wraps the error of the host whose message is in the text, if
+// there is one, as the output of a command does.
 func Failure(text string) error {
 	err := errors.New(text)
-	if errno := process.PrintedByHost(text); errno != 0 {
-		return &ofHost{err, errno}
+	if cause := printedByHost(text); cause != nil {
+		return &ofHost{err, cause}
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/dialog"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -24,7 +25,9 @@ func TestProgramsInThePlaceOfPython(t *testing.T) {
 		"exec sleep 1000":                "it did not read its program within 300ms",
 		"exec yes":                       "it did not read its program within 300ms",
 		"kill -9 $$":                     "it ended at once (signal: killed)",
-		"echo broken python >&2; exit 3": "it ended at once (exit status 3); it printed last:\nbroken python",
+		"echo broken python >&2; exit 3": "it ended at once (exit status 3); it printed last: broken python",
+		"echo Traceback; echo '  line'; echo broken; exit 3": "it ended at once (exit status 3); it printed last: broken\n" +
+			"before that:\nTraceback\n  line",
 	} {
 		talk, err := dialog.Start(exec.Command("/bin/sh", "-c", script))
 		if err != nil {
@@ -41,6 +44,23 @@ func TestProgramsInThePlaceOfPython(t *testing.T) {
 		}
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("the start of %s took %s", script, took)
+		}
+	}
+}
+
+// TestPythonThatIsNoProgramHasAHint starts files that the kernel refuses to execute.
+func TestPythonThatIsNoProgramHasAHint(t *testing.T) {
+	elf := append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 200)...)
+	for name, data := range map[string][]byte{"empty": nil, "damaged": elf} {
+		file := filepath.Join(t.TempDir(), "python3")
+		if err := os.WriteFile(file, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := dialog.Start(exec.Command(file))
+		err = notStarted(err)
+		if _, is := errors.AsType[*Unstarted](err); !is || !strings.Contains(diag.HintOf(err), "reinstall python3") ||
+			strings.Contains(err.Error(), "hint") {
+			t.Errorf("%s: %v (%s)", name, err, diag.HintOf(err))
 		}
 	}
 }

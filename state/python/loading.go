@@ -162,17 +162,5 @@ func (o *Overdue) Error() string {
 // Unwrap returns the cause of the context.
 func (o *Overdue) Unwrap() error { return o.cause }
 
-// LastLines returns the end of a message: the place where python3 was, which is on the first line since templates show
-// only that one, and the last lines that it printed.
-func (o *Overdue) LastLines() string {
-	last := lastLines(o.printed)
-	lead, trace, _ := strings.Cut(last, "\n")
-	line, _, _ := strings.Cut(trace, "\n")
-	_, line, ok := strings.Cut(line, `File "`)
-	file, line, ok2 := strings.Cut(line, `", line `)
-	number, function, ok3 := strings.Cut(line, " in ")
-	if lead == "" || !ok || !ok2 || !ok3 {
-		return last
-	}
-	return fmt.Sprintf(" (%s:%s, in %s)\n%s", file, number, function, trace)
-}
+// LastLines returns the end of a message: the place where python3 was, and the last lines that it printed.
+func (o *Overdue) LastLines() string { return lastLines(o.printed) }

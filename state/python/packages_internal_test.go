@@ -20,13 +20,44 @@ import (
 // noting keeps what a worker logs, and has a module that imports what it is called with.
 type noting struct{ notes []string }
 
+const moduleThatImports = `
+import importlib
+
+def f(name):
+    return importlib.import_module(name).__name__
+
+def path(name):
+    import importlib.util
+    spec = importlib.util.spec_from_file_location("by_path", name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+def run(name):
+    import runpy
+    runpy.run_path(name)
+
+def child(queue, name):
+    try:
+        queue.put(f(name))
+    except ImportError as e:
+        queue.put(str(e))
+
+def start(name, method):
+    import multiprocessing
+    context = multiprocessing.get_context(method)
+    queue = context.SimpleQueue()
+    p = context.Process(target=child, args=(queue, name))
+    p.start()
+    p.join()
+    return queue.get() if p.exitcode == 0 else p.exitcode
+`
+
 func (*noting) World() *value.Map { return value.NewMap() }
 
 func (n *noting) Ask(_ context.Context, q *value.Map) (any, error) {
 	switch q.Value("ask") {
 	case "source":
-		return value.NewMap("path", "/tree/modules/m.py", "text", "import importlib\ndef f(name):\n"+
-			"    return importlib.import_module(name).__name__\n"), nil
+		return value.NewMap("path", "/tree/modules/m.py", "text", moduleThatImports), nil
 	case "log":
 		n.notes = append(n.notes, value.Str(q.Value("message")))
 		return nil, nil
@@ -118,6 +149,8 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 			t.Errorf("importing %s: %v, want %q", name, err, fails)
 		}
 	}
+	checkCodeByPath(t, w, packages)
+	checkChildren(t, w, packages)
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("code of a .pth file, of sitecustomize, or of another user was run")
 	}
@@ -126,6 +159,42 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 		"packages in " + top + "/home are not used", "packages in " + top + "/sticky are not used: each user"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes are %q, want %q", notes, want)
+		}
+	}
+}
+
+// ask calls a function of moduleThatImports.
+func ask(t *testing.T, w *Worker, name string, args ...any) (any, error) {
+	t.Helper()
+	return w.Do(t.Context(), "call", value.NewMap("kind", "modules", "name", "m."+name, "args", value.NewList(args...),
+		"kwargs", value.NewMap()))
+}
+
+// checkCodeByPath executes files by their paths.
+func checkCodeByPath(t *testing.T, w *Worker, packages string) {
+	t.Helper()
+	library := packages + "/library.so"
+	if err := errors.Join(os.WriteFile(library, nil, 0o755), os.Chown(library, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][]string{{"path", "theirs.py"}, {"run", "theirs.py"}, {"path", "library.so"}} {
+		_, err := ask(t, w, c[0], packages+"/"+c[1])
+		if err == nil || !strings.Contains(err.Error(), "user 65534 can change "+packages+"/"+c[1]) {
+			t.Errorf("%s gives %v", c, err)
+		}
+		if _, err := ask(t, w, c[0], packages+"/good.py"); err != nil {
+			t.Errorf("%s of a file of root: %v", c[0], err)
+		}
+	}
+}
+
+// checkChildren imports a file of another user in processes that multiprocessing starts.
+func checkChildren(t *testing.T, w *Worker, packages string) {
+	t.Helper()
+	for _, method := range []string{"fork", "spawn", "forkserver"} {
+		v, err := ask(t, w, "start", "theirs", method)
+		if want := "user 65534 can change " + packages + "/theirs.py"; err != nil || !strings.Contains(value.Str(v), want) {
+			t.Errorf("%s: %v, %v, want %q", method, v, err, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -25,9 +24,7 @@ func newRaised(v any) error {
 	r := &Raised{Class: value.Str(m.Value("class")), Message: value.Str(m.Value("message")),
 		Missing: value.Truth(m.Value("missing"))}
 	r.Place, _ = m.Value("place").(string)
-	if errno := process.PrintedByHost(r.Message + "\n" + value.Str(m.Value("before"))); errno != 0 {
-		r.host = errno
-	}
+	r.host = printedByHost(r.Message + "\n" + value.Str(m.Value("before")))
 	if trace, ok := m.Value("trace").(*value.List); ok {
 		for _, line := range trace.Items {
 			r.Trace = append(r.Trace, strings.TrimRight(value.Str(line), "\n"))

@@ -194,11 +194,7 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 	if w.talk == talk {
 		w.talk = nil
 	}
-	file := w.file()
-	subject := "the list of modules"
-	if name, ok := question.Value("name").(string); ok {
-		subject = name
-	}
+	file, subject := w.file(), subjectOf(question)
 	var last load
 	if file != "" {
 		subject, last = "loading "+file, w.stack[len(w.stack)-1]
@@ -208,14 +204,17 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		talk.Kill()
-		return diag.Timeout.Hint(&Overdue{subject: subject, cause: cause, printed: talk.Printed()},
+		return diag.Timeout.Hint(&Overdue{subject: cmp.Or(subject, "python3"), cause: cause, printed: talk.Printed()},
 			"see what the module waits for")
+	}
+	if subject != "" {
+		subject += ": "
 	}
 	if w.late() {
 		talk.Kill()
 		if file == "" { // it was loaded meanwhile, so no file is at fault
 			w.forget()
-			return fmt.Errorf("%s: loading a file before it: loading it took more than %s%s", subject, w.most,
+			return fmt.Errorf("%sloading a file before it: loading it took more than %s%s", subject, w.most,
 				lastLines(talk.Printed()))
 		}
 		return w.unload(last.late() + lastLines(talk.Printed()))
@@ -226,10 +225,22 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, question *value.
 		if _, killed := errors.AsType[*Killed](err); file != "" && (!killed || last.function != "") {
 			return w.unload(last.ended() + strings.TrimPrefix(err.Error(), endedInCall))
 		}
-		return fmt.Errorf("%s: %w", subject, err)
+		return fmt.Errorf("%s%w", subject, err)
 	}
 	talk.Kill()
-	return fmt.Errorf("%s: %w%s", subject, err, lastLines(talk.Printed()))
+	return fmt.Errorf("%s%w%s", subject, err, lastLines(talk.Printed()))
+}
+
+// subjectOf returns what a question is about, for its error. Callers name
+// functions, sources of pillar and renderers themselves.
+func subjectOf(question *value.Map) string {
+	if slices.Contains([]any{"call", "pillar", "render", "program"}, question.Value("do")) {
+		return ""
+	}
+	if name, ok := question.Value("name").(string); ok {
+		return name
+	}
+	return "the list of modules"
 }
 
 const endedInCall = "python3 ended during the call"
@@ -242,8 +253,9 @@ func hungUp(err error) bool {
 // shownLines is the maximum number of lines of the output that a message has.
 const shownLines = 8
 
-// lastLines returns the last lines that a process printed, for the end of a message. Of a traceback, these are the ones
-// of the tree's code at which the main thread was.
+// lastLines returns the last lines that a process printed, for the end of a message. Templates show only the first line
+// of a message: of a traceback, that has the place in the tree's code at which the main thread was, and otherwise the
+// last line.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, `  File "<`) })
@@ -256,11 +268,31 @@ func lastLines(text string) string {
 	if trace > 0 && trace < len(lines) {
 		lines = lines[trace:]
 		lines = lines[:min(len(lines), shownLines)]
+		if place := placeIn(lines[0]); place != "" {
+			return " (" + place + ")\n" + strings.Join(lines, "\n")
+		}
 	}
-	if lines = lines[max(0, len(lines)-shownLines):]; len(lines) == 0 || len(lines) == 1 && lines[0] == "" {
+	lines = lines[max(0, len(lines)-shownLines):]
+	if len(lines) == 0 || len(lines) == 1 && lines[0] == "" {
 		return ""
 	}
-	return "; it printed last:\n" + strings.Join(lines, "\n")
+	last := len(lines) - 1
+	said := "; it printed last: " + strings.TrimSpace(lines[last])
+	if last == 0 {
+		return said
+	}
+	return said + "\nbefore that:\n" + strings.Join(lines[:last], "\n")
+}
+
+// placeIn returns the place that a line of a traceback names, as errors show it, or "".
+func placeIn(line string) string {
+	_, line, ok := strings.Cut(line, `File "`)
+	file, line, ok2 := strings.Cut(line, `", line `)
+	number, function, ok3 := strings.Cut(line, " in ")
+	if !ok || !ok2 || !ok3 {
+		return ""
+	}
+	return file + ":" + number + ", in " + function
 }
 
 // pythonOptions returns the arguments of python3. Without -S it would execute code of .pth files and
@@ -285,12 +317,8 @@ func (w *Worker) start(ctx context.Context) error {
 	}
 	talk, err := w.options.Host.Talk(host.Command{Argv: append([]string{"python3"}, pythonOptions()...),
 		Env: environment()})
-	if errors.Is(err, exec.ErrNotFound) {
-		return &Unstarted{diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),
-			"install python3 (3.7 or newer), or take the modules out of the tree")}
-	}
 	if err != nil {
-		return err
+		return notStarted(err)
 	}
 	w.started++
 	w.sent, w.pillar = map[string][]byte{}, nil
@@ -300,6 +328,21 @@ func (w *Worker) start(ctx context.Context) error {
 	}
 	w.talk = talk
 	return nil
+}
+
+// notStarted returns the error for a python3 that the kernel did not start.
+func notStarted(err error) error {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return &Unstarted{diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),
+			"install python3 (3.7 or newer), or take the modules out of the tree")}
+	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ELIBBAD):
+		// The hint of the error is for scripts.
+		return &Unstarted{diag.Python.Hint(errors.New(err.Error()+": the file is empty or damaged, or made for another "+
+			"kind of machine"), "reinstall python3, on Debian: apt-get install --reinstall python3-minimal "+
+			"libpython3-stdlib")}
+	}
+	return err
 }
 
 // refusal begins the message with which the worker ends because other users can change the files of python3.

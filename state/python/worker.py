@@ -96,11 +96,55 @@ class Guard:
         spec = self.finder.find_spec(name, path, target)
         if spec is not None:
             for place in [spec.origin, spec.cached, *(spec.submodule_search_locations or ())]:
-                found = changer(absolute(place)) if isinstance(place, str) else None
-                if found:
-                    text = "root does not import %s: %s can change %s" % (name, found[1], found[0])
-                    raise ImportError(text, name=name)
+                refuse(name, place)
+        if name == "multiprocessing.context" and spec is not None:
+            spec.loader = Forking(spec.loader)
         return spec
+
+
+def refuse(name, place):
+    found = changer(absolute(place)) if isinstance(place, str) else None
+    if found:
+        raise ImportError("root does not import %s: %s can change %s" % (name, found[1], found[0]), name=name)
+
+
+class Forking:
+    """Loads multiprocessing.context. A python3 that it starts would have neither this guard nor the tree's modules, so the
+    start methods spawn and forkserver fork."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        for name in ("SpawnProcess", "ForkServerProcess"):
+            getattr(module, name)._Popen = staticmethod(module.ForkProcess._Popen)
+
+
+def guard_code():
+    """Refuses files that are executed by their paths, as by spec_from_file_location and runpy.run_path."""
+    import _io
+    from importlib.machinery import ExtensionFileLoader
+    open_code, create = getattr(_io, "open_code", None), ExtensionFileLoader.create_module
+
+    def guarded(path):
+        refuse(path, path)
+        return open_code(path)
+
+    def create_module(self, spec):
+        refuse(spec.name, self.path)
+        return create(self, spec)
+
+    if open_code is not None:  # Python 3.7 has none
+        import io
+        _io.open_code = io.open_code = guarded
+    ExtensionFileLoader.create_module = create_module
 
 
 def absolute(path):
@@ -116,6 +160,7 @@ def guard():
         if getattr(finder, "__name__", "") == "PathFinder":
             sys.meta_path[at] = Guard(finder)
             break
+    guard_code()
 
 
 guard()
@@ -564,6 +609,7 @@ def describe(e):
         message = "the module called sys.exit(%s)" % ("" if e.code is None else repr(e.code))
     tb = e.__traceback__
     frames = [s for s in traceback.extract_tb(tb) if s.filename != NAME and not s.filename.startswith("<frozen ")]
+    frames = [s for s in frames if not s.filename.startswith("<salt/")] or frames  # the place is where a module called salt
     lines = []
     if isinstance(e, SyntaxError):
         lines.append('  File "%s", line %s' % (e.filename, e.lineno or 1))
@@ -945,13 +991,30 @@ def listen_to_logs():
         def emit(self, record):
             if os.getpid() == PID:
                 try:
-                    LINE.ask("log", level=record.levelname.lower(), message=str(record.getMessage()))
+                    LINE.ask("log", level=record.levelname.lower(), message=text_of_record(record))
                 except Exception:
                     pass  # a message that cannot be passed on is lost
 
     root = logging.getLogger()
     root.addHandler(Handler())
     root.setLevel(logging.WARNING)
+
+
+def text_of_record(record):
+    """The message of a log, also if its arguments do not fit."""
+    try:
+        return str(record.getMessage())
+    except Exception as e:
+        why = "%s: %s" % (type(e).__name__, message_of(e))
+    try:
+        text = str(record.msg)
+    except Exception:
+        return "a message of the class %s, whose text cannot be read: %s" % (type(record.msg).__name__, why)
+    try:
+        arguments = " %r " % (record.args,)
+    except Exception as e:
+        arguments = ", whose repr raises %s, " % type(e).__name__
+    return "%s (its arguments%sdo not fit: %s)" % (text, arguments, why)
 
 
 # Imports.

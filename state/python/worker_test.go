@@ -32,6 +32,7 @@ type fakeSession struct {
 	world *value.Map
 	call  func(ctx context.Context, name string, args []any) (any, error)
 	asked int // questions of the worker
+	logs  []string
 }
 
 func (a *fakeSession) World() *value.Map {
@@ -48,6 +49,9 @@ func (a *fakeSession) Ask(ctx context.Context, q *value.Map) (any, error) {
 	case "source":
 		key := value.Str(q.Value("kind")) + "/" + name
 		return value.NewMap("path", "/tree/"+key+".py", "text", a.texts[key]), nil
+	case "log":
+		a.logs = append(a.logs, value.Str(q.Value("level"))+": "+value.Str(q.Value("message")))
+		return nil, nil
 	case "has":
 		return a.call != nil && strings.HasPrefix(name, "go."), nil
 	case "salt":
@@ -242,7 +246,7 @@ func TestPythonErrorsHavePositions(t *testing.T) {
 	}{
 		{"own.fail", nil, []string{"ValueError: no luck", `File "/tree/modules/own.py", line`, "in fail"}},
 		{"own.leave", nil, []string{"SystemExit: the module called sys.exit(3)"}},
-		{"own.die", nil, []string{"own.die: python3 ended during the call", "exit status 7", "last words"}},
+		{"own.die", nil, []string{"python3 ended during the call (exit status 7); it printed last: last words"}},
 		{"own.big", []any{100 << 20}, []string{"ValueError", "at most 67108864"}},
 		{"own.echo2", nil, []string{"'own.echo2' is not available"}},
 		{"broken.f", nil, []string{"'broken' __virtual__ returned False: No module named 'nowhere_at_all'"}},
@@ -276,7 +280,8 @@ def hangs():
 	}}
 	w := start(t, a)
 	_, err := call(w, ctx, "own.hangs")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in hangs") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "python3 was ended: context "+
+		"deadline exceeded (/tree/modules/own.py:") || !strings.Contains(err.Error(), "in hangs") {
 		t.Errorf("the error is %v, want one with the function that hangs", err)
 	}
 	if v, err := call(w, t.Context(), "own.echo", 1); err != nil || v != 1 {
@@ -571,5 +576,58 @@ func TestTableOfFunctionsIsALazyLoader(t *testing.T) {
 	got, err := call(w, t.Context(), "own.f")
 	if err != nil || value.Repr(got) != "(True, False)" {
 		t.Errorf("got %s, %v", value.Repr(got), err)
+	}
+}
+
+// TestMessagesThatCannotBeFormattedAreKept logs messages whose arguments do not fit them.
+func TestMessagesThatCannotBeFormattedAreKept(t *testing.T) {
+	a := &fakeSession{texts: map[string]string{"modules/own": `
+import logging
+
+class Odd:
+    def __str__(self):
+        raise ValueError("never")
+    __repr__ = __str__
+
+def f():
+    log = logging.getLogger(__name__)
+    log.error("bad fmt %d", "x")
+    log.warning("odd %s", Odd())
+    log.error(Odd())
+    log.error("good %s", "x")
+`}}
+	if _, err := call(start(t, a), t.Context(), "own.f"); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(a.logs, "\n")
+	for _, want := range []string{"error: bad fmt %d (its arguments ('x',) do not fit: TypeError: %d format",
+		"warning: odd %s (its arguments, whose repr raises ValueError, do not fit: ValueError: never)",
+		"error: a message of the class Odd, whose text cannot be read: ValueError: never", "error: good x"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log has %q, want %q", got, want)
+		}
+	}
+}
+
+// TestProcessesOfModulesFork starts processes in each way of multiprocessing. They have the functions of the tree.
+func TestProcessesOfModulesFork(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": `
+import multiprocessing
+
+def child(queue):
+    queue.put(__opts__["id"])
+
+def f(method):
+    context = multiprocessing.get_context(method)
+    queue = context.SimpleQueue()
+    p = context.Process(target=child, args=(queue,))
+    p.start()
+    p.join()
+    return queue.get() if p.exitcode == 0 else p.exitcode
+`}})
+	for _, method := range []any{"fork", "spawn", "forkserver", nil} {
+		if got, err := call(w, t.Context(), "own.f", method); err != nil || got != "here" {
+			t.Errorf("%v: %v, %v", method, got, err)
+		}
 	}
 }

@@ -1,12 +1,13 @@
 import os
-import tempfile
+
+from salt.utils import _walk
 
 
 class _AtomicWFile:
     """Writes beside a file, and takes its place at the end."""
 
-    def __init__(self, fhanlde, tmp_filename, filename):
-        self._fh, self._tmp_filename, self._filename = fhanlde, tmp_filename, filename
+    def __init__(self, fhandle, temporary):
+        self._fh, self._temporary = fhandle, temporary
 
     def __getattr__(self, name):
         return getattr(self._fh, name)
@@ -18,19 +19,24 @@ class _AtomicWFile:
         if kind is None:
             self.close()
         else:
-            self._fh.close()
-            os.remove(self._tmp_filename)
+            self._end()
 
     def close(self):
         if self._fh.closed:
             return
-        self._fh.close()
-        if os.path.isfile(self._filename):
-            os.chmod(self._tmp_filename, os.stat(self._filename).st_mode & 0o7777)
-        os.replace(self._tmp_filename, self._filename)
+        try:
+            self._fh.flush()
+            self._temporary.take(_walk.is_root())
+        finally:
+            self._end()
+
+    def _end(self):
+        try:
+            self._temporary.end()
+        finally:
+            self._fh.close()
 
 
 def atomic_open(filename, mode="w"):
-    made = tempfile.NamedTemporaryFile(mode=mode if "b" in mode else "w", prefix=".___atomic_write",
-                                       dir=os.path.dirname(os.path.abspath(filename)), delete=False)
-    return _AtomicWFile(made, made.name, filename)
+    temporary = _walk.Temporary(filename, ".___atomic_write")
+    return _AtomicWFile(os.fdopen(temporary.descriptor, mode if "b" in mode else "w"), temporary)

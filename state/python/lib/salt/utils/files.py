@@ -4,10 +4,10 @@ import errno
 import os
 import re
 import shutil
-import stat
 import tempfile
 
 import salt.utils.stringutils
+from salt.utils import _walk
 
 TEMPFILE_PREFIX = "__salt.tmp."
 LOCAL_PROTOS, REMOTE_PROTOS = ("", "file"), ("http", "https", "ftp", "swift", "s3")
@@ -17,22 +17,43 @@ HASHES_REVMAP = {v: k for k, v in HASHES.items()}
 
 
 def fopen(*args, **kwargs):
-    """open, with UTF-8 for texts."""
+    """open, with UTF-8 for texts. Root follows no links of other users, and opens none of their pipes."""
     mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
     if "b" not in mode:
         kwargs.setdefault("encoding", "utf-8")
+    if _walk.is_root() and len(args) < 8 and not isinstance(args[0] if args else kwargs.get("file"), int):
+        kwargs.setdefault("opener", _walk.opened)
     return open(*args, **kwargs)
+
+
+LOCK_TRIES, LOCK_WAIT = 600, 0.05  # 30 seconds
 
 
 @contextlib.contextmanager
 def flopen(*args, **kwargs):
     import fcntl
     with fopen(*args, **kwargs) as f:
-        fcntl.flock(f.fileno(), fcntl.LOCK_SH)
+        _lock(f, LOCK_TRIES if _walk.is_root() else None)
         try:
             yield f
         finally:
             fcntl.flock(f.fileno(), fcntl.LOCK_UN)
+
+
+def _lock(f, tries):
+    """Locks a file. Each user who can read it can lock it, so root waits for a limited time."""
+    import fcntl
+    import time
+    while tries is not None:
+        try:
+            return fcntl.flock(f.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tries -= 1
+            if tries <= 0:
+                raise _walk.refusal(f.name, "another process has locked it for %d seconds" % (LOCK_TRIES * LOCK_WAIT),
+                                    "see who has it open with: fuser -v %s" % f.name, "C073")
+            time.sleep(LOCK_WAIT)
+    return fcntl.flock(f.fileno(), fcntl.LOCK_SH)
 
 
 @contextlib.contextmanager
@@ -46,11 +67,15 @@ def fpopen(*args, **kwargs):
         yield f
 
 
-def mkstemp(*args, **kwargs):
-    kwargs.setdefault("prefix", TEMPFILE_PREFIX)
-    close = kwargs.pop("close_fd", True)
-    descriptor, path = tempfile.mkstemp(*args, **kwargs)
-    if not close:
+def mkstemp(suffix=None, prefix=TEMPFILE_PREFIX, dir=None, text=False, close_fd=True):
+    if _walk.is_root():
+        place = os.path.abspath(dir or tempfile.gettempdir())
+        with _walk.directory(place) as above:
+            descriptor, name = _walk.temporary(above, prefix or "", suffix or "")
+        path = os.path.join(place, name)
+    else:
+        descriptor, path = tempfile.mkstemp(suffix, prefix, dir, text)
+    if not close_fd:
         return descriptor, path
     os.close(descriptor)
     return path
@@ -62,33 +87,32 @@ def copyfile(source, dest, backup_mode="", cachedir=""):
         raise OSError(errno.ENOENT, "no such file", source)
     if not os.path.isdir(os.path.dirname(dest)):
         raise OSError(errno.ENOENT, "no such directory", os.path.dirname(dest))
-    temporary = mkstemp(dir=os.path.dirname(dest))
-    shutil.copyfile(source, temporary)
-    if os.path.exists(dest):
-        info = os.stat(dest)
-        os.chown(temporary, info.st_uid, info.st_gid)
-        os.chmod(temporary, stat.S_IMODE(info.st_mode))
-    os.replace(temporary, dest)
+    with _walk.reading(source) as f, _walk.replacing(dest, TEMPFILE_PREFIX) as temporary:
+        _walk.copy(f.fileno(), temporary.descriptor)
+        temporary.take()
 
 
 def rename(src, dst):
-    os.replace(src, dst)
+    _walk.replace(src, dst)
 
 
 def recursive_copy(source, dest):
-    shutil.copytree(source, dest, dirs_exist_ok=True)
+    if _walk.is_root():
+        _walk.copy_tree(source, dest)
+    else:
+        shutil.copytree(source, dest, dirs_exist_ok=True)
 
 
 def remove(path):
     try:
-        os.remove(path)
+        _walk.remove(path)
     except FileNotFoundError:
         pass
 
 
 def safe_rm(tgt):
     try:
-        os.remove(tgt)
+        _walk.remove(tgt)
     except OSError:
         pass
 
@@ -96,6 +120,8 @@ def safe_rm(tgt):
 def rm_rf(path):
     if os.path.islink(path) or not os.path.isdir(path):
         remove(path)
+    elif _walk.is_root():
+        _walk.remove_tree(path)
     else:
         shutil.rmtree(path)
 
@@ -138,7 +164,7 @@ def list_files(directory):
 
 
 def _start(path, size=512):
-    with open(path, "rb") as f:
+    with _walk.reading(path) as f:
         return f.read(size)
 
 

@@ -5,6 +5,7 @@ import os
 import random
 
 import salt.utils.stringutils
+from salt.utils import _walk
 
 
 def _bytes(v):
@@ -56,7 +57,7 @@ def get_hash(path, form="sha256", chunk_size=65536):
     if digest is None:
         raise ValueError("Invalid hash type: {}".format(form))
     digest = digest()
-    with open(path, "rb") as f:
+    with _walk.reading(path) as f:
         for block in iter(lambda: f.read(chunk_size), b""):
             digest.update(block)
     return digest.hexdigest()
@@ -67,7 +68,7 @@ class DigestCollector:
         self.__digest, self.__buff = hashlib.new(form), buff
 
     def add(self, path):
-        with open(path, "rb") as f:
+        with _walk.reading(path) as f:
             for block in iter(lambda: f.read(self.__buff), b""):
                 self.__digest.update(block)
 
