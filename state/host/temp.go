@@ -73,8 +73,8 @@ func (h *Host) TempDir(pattern string, mode fs.FileMode) (dir string, remove fun
 func nothing() error { return nil }
 
 // TempFor creates a file that only one user can read, in a directory of its own as of TempDir: there, not even that
-// user can put another file. The user is "" for the agent's own. The mode may give permissions only to the owner. An account
-// that does not exist is an error. The caller must call remove.
+// user can put another file. The user is "" for the agent's own. The mode may give permissions only to the owner. An
+// account that does not exist is an error. The caller must call remove.
 func (h *Host) TempFor(user, name string, content []byte, mode fs.FileMode) (file string, remove func() error,
 	err error) {
 	owner, group := -1, -1

@@ -267,7 +267,8 @@ class Walk:
         try:
             fd = os.open(name, plain | (0 if wait else os.O_NONBLOCK), dir_fd=self.here)
         except OSError as e:
-            if e.errno in (errno.ELOOP, errno.ENOENT, errno.EAGAIN):  # EAGAIN: a process has a lease of it
+            # EAGAIN: a process has a lease of it; ENXIO: it is a pipe by now
+            if e.errno in (errno.ELOOP, errno.ENOENT, errno.EAGAIN, errno.ENXIO):
                 raise Raced
             raise
         try:
