@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -135,5 +136,47 @@ func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
 				t.Errorf("the grains of a module that another user can change are %q, the warnings %v", names, text)
 			}
 		})
+	}
+}
+
+// TestGrainModulesReportFaultsOfTheHost has grain modules that fail for a fault of the host, and others that fail for
+// another reason: only the former make the grains of the host unknown.
+func TestGrainModulesReportFaultsOfTheHost(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("/usr/bin/python3 is not installed")
+	}
+	a := newLab(t)
+	a.Layout.Root = "/" // modules run only without --root; they change nothing
+	const function = "import os\ndef f():\n    "
+	for text, fault := range map[string]bool{
+		"import os\nos.kill(os.getpid(), 9)\n":                             true,
+		"raise OSError(28, 'No space left on device')\n":                   true,
+		function + "os.kill(os.getpid(), 9)\n":                             true,
+		function + "raise OSError(5, 'Input/output error')\n":              true,
+		function + "raise MemoryError\n":                                   true,
+		function + "raise ConnectionRefusedError(111, 'refused')\n":        true,
+		function + "os._exit(1)\n":                                         false,
+		function + "raise ValueError('no') # Input/output error\n":         false,
+		function + "open('/no/such/file')\n":                               false,
+		"import not_there\n" + function + "return {}\n":                    false,
+		"def __virtual__():\n    return False, 'not on this host'\n":       false,
+		"def __virtual__():\n    raise OSError(24, 'Too many open files')": true,
+	} {
+		dir := t.TempDir()
+		for name, source := range map[string]string{"own": text, "role": "def f():\n    return {'role': 'web'}\n"} {
+			file := filepath.Join(dir, "_grains", name+".py")
+			must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(source), 0o644)))
+		}
+		all, warnings, err := a.Grains(t.Context(), grains.Identity{}, site.GrainDirs{States: []string{dir}})
+		if err != nil || len(warnings) != 1 {
+			t.Fatalf("%q: %v, warnings %v", text, err, warnings)
+		}
+		unknown := failure.OfGrains(warnings)
+		if got := unknown != nil; got != fault {
+			t.Errorf("%q is a fault of the host: %v, want %v: %v", text, got, fault, warnings)
+		}
+		if all.Value("role") != "web" && !fault {
+			t.Errorf("%q costs the grains of another module", text)
+		}
 	}
 }

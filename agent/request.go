@@ -56,6 +56,9 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 		service, base = r.LinkedDirs(pair)
 	}
 	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
+	if unknown := failure.OfGrains(warnings); err == nil && unknown != nil {
+		return request, unknown
+	}
 	for _, w := range warnings {
 		r.record.Note("grains: %v", failure.Unexecuted(r.Layout, w))
 	}

@@ -120,7 +120,8 @@ func (f *Failure) Is(target error) bool {
 // state. It finds no other error, since those may hold secrets.
 func (f *Failure) As(target any) bool {
 	switch target.(type) {
-	case **packages.Busy, **packages.Unfinished, *diag.HostFault, **python.Unstarted, **python.Killed:
+	case **packages.Busy, **packages.Unfinished, *diag.HostFault, **python.Unstarted, **python.Killed,
+		**python.Unreached:
 		cause := f.First.Cause()
 		return cause != nil && errors.As(cause, target)
 	}

@@ -4,6 +4,7 @@ package failure
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"syscall"
 
@@ -62,10 +63,40 @@ func AlsoSources(cause, back error) bool {
 	return also[*external.Failed](cause, back, func(err error) error { return err })
 }
 
-// AlsoPython reports whether the deploy failed since python3 does not start, and nothing else failed during the
-// rollback. Nothing more can be done before it does.
+// AlsoPython reports whether the deploy failed since python3 does not start, is killed or reaches no server, and
+// nothing else failed during the rollback. Nothing more can be done before that ends.
 func AlsoPython(cause, back error) bool {
-	return also[*python.Unstarted](cause, back, func(err error) error { return err })
+	same := func(err error) error { return err }
+	return also[*python.Unstarted](cause, back, same) || also[*python.Killed](cause, back, same) ||
+		also[*python.Unreached](cause, back, same)
+}
+
+// AlsoGrains reports whether the deploy failed since grains of the host are unknown, and nothing else failed during the
+// rollback.
+func AlsoGrains(cause, back error) bool {
+	return also[*UnknownGrains](cause, back, func(err error) error { return err })
+}
+
+// UnknownGrains is the error of a run that lacks grains because of a fault of the host. What it would do without them
+// is not what its releases say.
+type UnknownGrains struct{ error }
+
+// Unwrap returns the reason.
+func (u *UnknownGrains) Unwrap() error { return u.error }
+
+// HostFault is part of diag.HostFault.
+func (*UnknownGrains) HostFault() {}
+
+// OfGrains returns an *UnknownGrains with the first of the reasons why grains are missing for which the host is at
+// fault, or nil. If a file or program of the release is at fault, its grains are missing.
+func OfGrains(reasons []error) error {
+	for _, reason := range reasons {
+		if _, fault := errors.AsType[diag.HostFault](reason); fault || HostErrno(reason) {
+			return diag.Grains.Hint(&UnknownGrains{fmt.Errorf("grains: %w", reason)},
+				"the run changes nothing without these grains; see what is wrong with the host")
+		}
+	}
+	return nil
 }
 
 // AlsoKeys reports whether the deploy failed since this host lacks the keys of encrypted values, and nothing else

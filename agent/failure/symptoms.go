@@ -11,10 +11,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// symptoms returns the failures of states, units and probes in an error, as texts that are equal if two releases failed
-// in the same way. Texts that name a process, or directories of two releases, are never equal.
+// symptoms returns the failures of states, units and probes, and the problems of files, in an error. The texts are
+// equal if two releases failed in the same way. Texts that name a process, or directories of two releases, are never
+// equal.
 func symptoms(err error) []string {
 	return eachIn(err, func(err error) ([]string, bool) {
 		var all []string
@@ -22,6 +24,12 @@ func symptoms(err error) []string {
 		case *state.Failure:
 			comment := strings.TrimPrefix(e.First.Explanation(), e.First.Step.Pos.String()+": ") // each release has other lines
 			all = append(all, symptom("state "+e.First.Step.Function()+" "+e.First.ID(), comment))
+		case diag.List:
+			for _, d := range e {
+				all = append(all, anyRelease("file "+d.Pos.File+": "+lineIn().ReplaceAllString(d.Message, "$1")))
+			}
+		case *diag.Diagnostic:
+			return symptoms(diag.List{e}), true
 		case *service.Failed:
 			for _, r := range e.Results {
 				if r.Error != "" {
@@ -54,6 +62,11 @@ func symptom(of, text string) string {
 		return "unit " + unit[1] + ": not started, status " + status[1]
 	}
 	return anyRelease(of + ": " + significantText(text))
+}
+
+// lineIn finds the lines and columns of positions, which differ between releases. It keeps the ports of URLs.
+func lineIn() *regexp.Regexp {
+	return regexp.MustCompile(`((?:^|[\s("])/[^\s:]+):\d+(?::\d+)?\b| \(on line \d+\)`)
 }
 
 // unstarted finds the status of a program that systemd could not start, see systemd.exec(5).
@@ -133,8 +146,9 @@ func sameSymptoms(cause, back []string) bool {
 	})
 }
 
-// SameAfterRollback reports whether the program, state, units or probes that made the deploy fail also failed, in the
-// same way, with the previous release during the rollback. Then the host is the cause, since both releases ran on it.
+// SameAfterRollback reports whether the program, state, files, units or probes that made the deploy fail also failed,
+// in the same way, with the previous release during the rollback. Then the host is the cause, since both releases ran
+// on it.
 func SameAfterRollback(cause, back error) bool {
 	var failed *hook.Failed
 	if !errors.As(cause, &failed) {

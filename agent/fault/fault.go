@@ -106,6 +106,9 @@ func (r *Run) SameCause(good ledger.Pair, cause, back error) bool {
 		r.Record.Note("%s runs again, but for programs of its own that could not be started either: %v", good, back)
 	case failure.AlsoSources(cause, back), failure.AlsoKeys(cause, back):
 		r.Record.Note("%s runs again, but was not converged; the next run converges it: %v", good, back)
+	case failure.AlsoGrains(cause, back):
+		r.Record.Note("%s runs again, but was not converged since grains are unknown; the next run converges it: %v", good,
+			back)
 	case failure.AlsoPython(cause, back):
 		r.Record.Note("%s runs again, but for what needs python3; the next run converges it: %v", good, back)
 	default:

@@ -23,6 +23,9 @@ func (h *Host) Call(ctx context.Context, o *Opened, name string, args []any, kwa
 	if err := o.findable(name); err != nil {
 		return session.Answer{}, err
 	}
+	if session.ReadsStates(name) && o.unknown != nil {
+		return session.Answer{}, o.unknown
+	}
 	if session.Changes(name) && !o.Test && !value.Truth(kwargs.Value("test")) && !value.Truth(kwargs.Value("concurrent")) {
 		held, err := h.lockForCall(ctx, o, name, value.Truth(kwargs.Value("queue")))
 		if err != nil && !errors.Is(err, os.ErrPermission) {

@@ -1,12 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
@@ -37,7 +39,7 @@ func (h *Host) onMachine(s *session.Settings) (err error) {
 
 // addGrainModules adds the grains of the modules below _grains of the given trees. It does nothing if the session has
 // no grains.
-func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Settings) error {
+func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Settings, opened *Opened) error {
 	has := false
 	for _, dir := range dirs {
 		is, err := walk.Directory(filepath.Join(dir, "_grains"))
@@ -60,6 +62,7 @@ func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Se
 	for _, w := range warnings {
 		s.Log("warning", w.Error())
 	}
+	opened.unknown = cmp.Or(opened.unknown, failure.OfGrains(warnings))
 	for name, v := range all.All() {
 		if key, is := name.(string); is && !s.Grains.Has(key) {
 			s.Grains.Set(key, v)
@@ -69,7 +72,7 @@ func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Se
 }
 
 // override applies the settings of the command line.
-func (h *Host) override(ctx context.Context, t Trees, s *session.Settings) error {
+func (h *Host) override(ctx context.Context, t Trees, s *session.Settings, opened *Opened) error {
 	if len(t.States)+len(t.Pillar) > 0 {
 		if err := h.onMachine(s); err != nil {
 			return err
@@ -81,7 +84,7 @@ func (h *Host) override(ctx context.Context, t Trees, s *session.Settings) error
 			return err
 		}
 		s.States, s.Declare = []roots.Env{{Name: "base", Dirs: dirs}}, nil
-		if err := h.addGrainModules(ctx, dirs, s); err != nil {
+		if err := h.addGrainModules(ctx, dirs, s, opened); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/agent/site"
@@ -51,6 +52,7 @@ type Opened struct {
 	Observer exec.Observer
 
 	statesPos diag.Pos // the position of the setting of its state directories
+	unknown   error    // the fault of the host for which grains are missing; nil for none
 }
 
 // Session opens a session over trees. quick omits the facts of the host, for functions that do not use them.
@@ -72,7 +74,7 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 			opened.Notes = append(opened.Notes, message)
 		}
 	}
-	if err := h.override(ctx, t, &settings); err != nil {
+	if err := h.override(ctx, t, &settings, opened); err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
 	if t.ID != "" {
@@ -228,4 +230,5 @@ func (o *Opened) warn(missing []error) {
 	for _, w := range missing {
 		o.Notes = append(o.Notes, w.Error())
 	}
+	o.unknown = cmp.Or(o.unknown, failure.OfGrains(missing))
 }

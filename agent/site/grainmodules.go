@@ -155,7 +155,7 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 		}
 		if problems, ok := m.Value("problems").(*value.List); ok {
 			for _, p := range problems.Items {
-				one.Problems = append(one.Problems, fmt.Errorf("%s: %s", s.Layout.Inside(file), value.Str(p)))
+				one.Problems = append(one.Problems, fmt.Errorf("%s: %w", s.Layout.Inside(file), python.Failure(value.Str(p))))
 			}
 		}
 		answers[file] = one

@@ -112,10 +112,14 @@ type Failure struct {
 	Hint    string
 	Excerpt string // excerpt of another text that has the mistake, such as one that was loaded
 
-	hostOnly bool // see [diag.HostOnly]
+	hostOnly bool  // see [diag.HostOnly]
+	cause    error // the error of the host that caused it; nil for none
 }
 
 func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the error of the host that caused it, or nil.
+func (f *Failure) Unwrap() error { return f.cause }
 
 // HostOnly implements [diag.IsHostOnly].
 func (f *Failure) HostOnly() bool { return f.hostOnly }
@@ -125,7 +129,8 @@ func raise(kind, message string) error { return &Failure{Class: kind, Message: m
 func templateError(message string) error { return raise("TemplateRuntimeError", message) }
 func typeError(message string) error     { return raise("TypeError", message) }
 func withHint(err error, hint string) error {
-	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint, hostOnly: diag.IsHostOnly(err)}
+	return &Failure{Class: kindOf(err), Message: err.Error(), Hint: hint, hostOnly: diag.IsHostOnly(err),
+		cause: diag.CauseOf(err)}
 }
 func noAttribute(v any, name string) error {
 	return raise("AttributeError", "'"+value.TypeName(v)+"' object has no attribute '"+name+"'")

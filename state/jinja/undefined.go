@@ -49,7 +49,7 @@ func (u *Undefined) PyStr() (string, error) {
 func (u *Undefined) err() error {
 	e := &Failure{Class: "UndefinedError", Message: u.text(), Hint: u.hint()}
 	if why := u.explained(); why != nil {
-		e.Message, e.Hint, e.hostOnly = why.Error(), diag.HintOf(why), diag.IsHostOnly(why)
+		e.Message, e.Hint, e.hostOnly, e.cause = why.Error(), diag.HintOf(why), diag.IsHostOnly(why), diag.CauseOf(why)
 	}
 	if u.kind != "" {
 		e.Class = u.kind

@@ -3,10 +3,26 @@ package python
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
+
+// Unreached is an error of a module that could not reach a server, such as ConnectionRefusedError.
+type Unreached struct{ Errno syscall.Errno }
+
+func (u *Unreached) Error() string { return u.Errno.Error() }
+
+// Unwrap returns the number.
+func (u *Unreached) Unwrap() error { return u.Errno }
+
+// HostFault is part of diag.HostFault.
+func (*Unreached) HostFault() {}
 
 // Unstarted is the error of a host without python3, or whose python3 does not start. It would fail every release.
 type Unstarted struct{ Err error }
@@ -43,7 +59,21 @@ func (*Refused) Error() string { return "a file of another user was refused" }
 // HostFault is part of diag.HostFault.
 func (*Refused) HostFault() {}
 
-// printedByHost returns the error of the host that the text of an exception has, or nil for none.
+// Failure returns the error of a module with a text, which may end with a traceback. It wraps the error of the host
+// that the text has, if there is one, as the output of a command does.
+func Failure(text string) error {
+	err := errors.New(text)
+	said, _, _ := strings.Cut(text, "\n  File \"") // source text in a traceback says nothing about the host
+	if strings.Contains(said, endedWhileItRan+" ("+killed) {
+		return &Killed{err}
+	}
+	if cause := printedByHost(said); cause != nil {
+		return &ofHost{err, cause}
+	}
+	return err
+}
+
+// printedByHost returns the error of the host that is in the text of an exception, or nil for none.
 func printedByHost(text string) error {
 	if errno := process.PrintedByHost(text); errno != 0 {
 		return errno
@@ -52,30 +82,64 @@ func printedByHost(text string) error {
 		(strings.Contains(rest, " [C072])") || strings.Contains(rest, " [C073])")) {
 		return &Refused{}
 	}
+	for _, m := range numbered().FindAllStringSubmatch(text, -1) {
+		if number, err := strconv.Atoi(m[1]); err == nil && unreached(number) != 0 {
+			return &Unreached{unreached(number)}
+		}
+	}
+	for class, errno := range map[string]syscall.Errno{"ConnectionRefusedError": syscall.ECONNREFUSED,
+		"ConnectionResetError": syscall.ECONNRESET, "ConnectionAbortedError": syscall.ECONNABORTED} {
+		if strings.Contains(text, class) {
+			return &Unreached{errno}
+		}
+	}
+	if socketTimeout().MatchString(text) {
+		return &Unreached{syscall.ETIMEDOUT}
+	}
 	return nil
 }
 
-// Failure returns the error of a module with a text. It wraps the error of the host whose message is in the text, if
-// there is one, as the output of a command does.
-func Failure(text string) error {
-	err := errors.New(text)
-	if cause := printedByHost(text); cause != nil {
-		return &ofHost{err, cause}
+// socketTimeout matches the exception of a socket that timed out, which has no number.
+func socketTimeout() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:TimeoutError|timeout): [^\n]*timed out`)
+}
+
+// numbered matches how Python prints the number of an OSError.
+func numbered() *regexp.Regexp {
+	return regexp.MustCompile(`\[Errno (-?\d+)\]`)
+}
+
+// tryAgain is the number of socket.gaierror while no name server answers, EAI_AGAIN.
+const tryAgain = -3
+
+// unreached returns the error number for a server that was not reached, or 0 for another number of an OSError.
+func unreached(number int) syscall.Errno {
+	if number == tryAgain {
+		return syscall.ENETUNREACH
 	}
-	return err
+	all := []syscall.Errno{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.ETIMEDOUT,
+		syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENETUNREACH, syscall.ENETDOWN}
+	if errno := syscall.Errno(max(number, 0)); slices.Contains(all, errno) {
+		return errno
+	}
+	return 0
 }
 
 // ofHost is an error with an error of the host that its text names.
-type ofHost struct{ err, errno error }
+type ofHost struct {
+	error
 
-func (o *ofHost) Error() string   { return o.err.Error() }
-func (o *ofHost) Unwrap() []error { return []error{o.err, o.errno} }
+	cause error
+}
+
+func (o *ofHost) Unwrap() error { return o.cause }
 
 // ended returns the error of a process that closed its pipe. Process is how it ended, printed is its output.
 func ended(doing, process, printed string) error {
 	err := fmt.Errorf("%s (%s)%s", doing, process, lastLines(printed))
 	if strings.Contains(process, killed) {
-		return &Killed{err}
+		return diag.Python.Hint(&Killed{err}, "the kernel kills a process where memory runs out, which `journalctl -k` "+
+			"shows; otherwise see what the module does")
 	}
 	return err
 }

@@ -35,10 +35,12 @@ type load struct {
 	timer      *time.Timer
 }
 
+const endedWhileItRan = "python3 ended while it ran"
+
 // ended says what became of a file or function during which python3 ended.
 func (l load) ended() string {
 	if l.function != "" {
-		return "python3 ended while it ran"
+		return endedWhileItRan
 	}
 	return "python3 ended while it was loaded"
 }

@@ -24,7 +24,7 @@ func newRaised(v any) error {
 	r := &Raised{Class: value.Str(m.Value("class")), Message: value.Str(m.Value("message")),
 		Missing: value.Truth(m.Value("missing"))}
 	r.Place, _ = m.Value("place").(string)
-	r.host = printedByHost(r.Message + "\n" + value.Str(m.Value("before")))
+	r.host = printedByHost(r.Class + ": " + r.Message + "\n" + value.Str(m.Value("before")))
 	if trace, ok := m.Value("trace").(*value.List); ok {
 		for _, line := range trace.Items {
 			r.Trace = append(r.Trace, strings.TrimRight(value.Str(line), "\n"))

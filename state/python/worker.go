@@ -342,7 +342,12 @@ func notStarted(err error) error {
 			"kind of machine"), "reinstall python3, on Debian: apt-get install --reinstall python3-minimal "+
 			"libpython3-stdlib")}
 	}
-	return err
+	var skipped *host.Skipped
+	if errors.As(err, &skipped) {
+		return err
+	}
+	return &Unstarted{diag.Python.Hint(fmt.Errorf("starting python3: %w", err),
+		"run `python3 -I -S -c pass` on the host: it has to end at once, and to print nothing")}
 }
 
 // refusal begins the message with which the worker ends because other users can change the files of python3.

@@ -603,8 +603,6 @@ def describe(e):
     message = message_of(e)
     if isinstance(e, KeyError) and e.args and isinstance(e.args[0], str):
         message = getattr(e, "why", None) or (e.args[0] if " " in e.args[0] else repr(e.args[0]))
-    if isinstance(e, MemoryError):
-        message = message or "cannot allocate memory"
     if isinstance(e, SystemExit):
         message = "the module called sys.exit(%s)" % ("" if e.code is None else repr(e.code))
     tb = e.__traceback__
@@ -631,7 +629,7 @@ def describe(e):
 
 def message_of(e):
     try:
-        return str(e)
+        return str(e) or ("cannot allocate memory" if isinstance(e, MemoryError) else "")
     except Exception as other:
         return "its text cannot be read, since str() of it raises %s" % type(other).__name__
 
@@ -858,7 +856,7 @@ class Loader:
             shown = self.virtual(module, name, one)
         except Exception as e:
             one.place = describe(e)["place"]
-            one.why, shown = "__init__ failed: %s: %s" % (type(e).__name__, e), None
+            one.why, shown = "__init__ failed: %s: %s" % (type(e).__name__, message_of(e)), None
         finally:
             LINE.tell(loaded=True)
         if shown is None:
@@ -890,7 +888,7 @@ class Loader:
                 answer, reason = answer[0], answer[1]
         except Exception as e:
             answer, reason = None, ("Exception raised when processing __virtual__ function for %s. Module will not be "
-                                    "loaded: %s" % (module.__name__, e))
+                                    "loaded: %s" % (module.__name__, message_of(e)))
             one.place = describe(e)["place"]
         if answer is NotImplemented:
             return shown or "NotImplemented"

@@ -160,6 +160,9 @@ func (s *Session) unknown(name string, err error) error {
 	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" && !errors.Is(err, function.ErrNotHere) {
 		return noFunction{diag.Function.Hint(fmt.Errorf("there is no function %s", name), "%s", hint)}
 	}
+	if diag.CauseOf(err) != nil || s.actions.Lost(name) != nil {
+		return err // it may exist
+	}
 	return noFunction{err}
 }
 

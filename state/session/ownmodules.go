@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -27,7 +28,7 @@ type ownModules struct {
 
 	mu     sync.Mutex
 	found  map[string]map[string]string               // files by kind and name
-	claims map[string]map[string]bool                 // other module names that files of a kind may claim
+	claims map[string]map[string][]string             // the files of a kind that may claim another name, by name
 	lists  map[string]map[string]map[string]signature // functions by kind, module and name
 	all    map[string]bool                            // kinds of which every module has been listed
 	broken error                                      // the directories of the tree cannot be read
@@ -56,7 +57,7 @@ func kinds() map[string]string {
 const loadTime = 5 * time.Minute
 
 func newOwnModules(s *Session) *ownModules {
-	o := &ownModules{session: s, found: map[string]map[string]string{}, claims: map[string]map[string]bool{},
+	o := &ownModules{session: s, found: map[string]map[string]string{}, claims: map[string]map[string][]string{},
 		lists: map[string]map[string]map[string]signature{}, all: map[string]bool{}}
 	for kind, dir := range kinds() {
 		files, err := ModuleFiles(s.Trees, s.states, dir)
@@ -171,19 +172,21 @@ func (o *ownModules) claimed(kind, module string) bool {
 	defer o.mu.Unlock()
 	names, done := o.claims[kind]
 	if !done {
-		names = map[string]bool{}
-		for _, file := range o.found[kind] {
+		names = map[string][]string{}
+		for of, file := range o.found[kind] {
 			data, err := o.session.Trees.ReadFile(file)
 			if err != nil {
 				continue // the worker requests the file as well, and reports the error
 			}
 			for _, m := range namesItself().FindAllSubmatch(data, -1) {
-				names[string(m[1])] = true
+				if name := string(m[1]); name != of {
+					names[name] = append(names[name], of)
+				}
 			}
 		}
 		o.claims[kind] = names
 	}
-	return names[module]
+	return len(names[module]) > 0
 }
 
 // module returns the functions of a module of the tree, or none if there is no such module.
@@ -306,11 +309,10 @@ func (o *ownModules) why(kind, name string) error {
 	if failed != nil {
 		return failed
 	}
-	v, err := o.worker.Do(ctx, "why", value.NewMap("kind", kind, "name", name))
+	broken, err := o.reason(ctx, kind, name)
 	if err != nil {
 		return err
 	}
-	broken := python.Failure(value.Str(v))
 	var names []string
 	for fun := range o.module(kind, module) {
 		names = append(names, module+"."+fun)
@@ -320,6 +322,35 @@ func (o *ownModules) why(kind, name string) error {
 	}
 	return diag.Python.Hint(broken, "see the tree's directory %s; docs/python.md says what modules "+
 		"there are for", kinds()[kind])
+}
+
+// reason returns why a function does not exist. If the host is at fault for it that a file which may give the module
+// was not loaded, that is the reason.
+func (o *ownModules) reason(ctx context.Context, kind, name string) (why, err error) {
+	module, fun, _ := strings.Cut(name, ".")
+	o.mu.Lock()
+	files := append([]string{module}, o.claims[kind][module]...)
+	o.mu.Unlock()
+	for _, file := range files {
+		v, err := o.worker.Do(ctx, "why", value.NewMap("kind", kind, "name", file+"."+fun))
+		if err != nil {
+			return nil, err
+		}
+		if one := python.Failure(value.Str(v)); why == nil || diag.CauseOf(one) != nil {
+			why = one
+		}
+	}
+	return why, nil
+}
+
+// lost returns the error for which it is unknown whether the tree has a function that was not found: an error of the
+// host, or the end of the run's time, while the modules were loaded.
+func (o *ownModules) lost(kind, name string) error {
+	err := o.why(kind, name)
+	if _, overdue := errors.AsType[*python.Overdue](err); overdue || diag.CauseOf(err) != nil {
+		return err
+	}
+	return nil
 }
 
 // call calls a function of the tree.
@@ -380,6 +411,9 @@ func (t TreeFunctions) Has(name string) bool {
 	own, hidden := t.find(name)
 	return own || !hidden && t.Table.Has(name)
 }
+
+// Lost is part of Functions.
+func (t TreeFunctions) Lost(name string) error { return t.own.lost("modules", name) }
 
 // Names is part of Functions.
 func (t TreeFunctions) Names() []string {

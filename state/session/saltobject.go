@@ -43,7 +43,7 @@ func (o *saltObject) Explain(name any) error {
 func (o *saltObject) GetItem(_ context.Context, key any) (any, bool, error) {
 	name, ok := key.(string)
 	if !ok || !o.functions.Has(name) {
-		return nil, false, nil
+		return nil, false, o.functions.Lost(name)
 	}
 	return &functionObject{name: name, functions: o.functions}, true, nil
 }
@@ -59,7 +59,7 @@ func (o *saltObject) GetAttr(_ context.Context, name string) (any, bool, error) 
 	case name == "keys":
 		return jinja.Function(name, func(*jinja.Call) (any, error) { return value.Strings(o.Names()...), nil }), true, nil
 	}
-	return nil, false, nil
+	return nil, false, o.functions.Lost(name)
 }
 
 // get implements salt.get('module.function', default).
@@ -79,7 +79,10 @@ func (o *saltObject) get(c *jinja.Call) (any, error) {
 // Contains implements 'pillar.get' in salt.
 func (o *saltObject) Contains(item any) (bool, error) {
 	name, ok := item.(string)
-	return ok && o.functions.Has(name), nil
+	if ok && o.functions.Has(name) {
+		return true, nil
+	}
+	return false, o.functions.Lost(name)
 }
 
 // moduleObject is salt.pillar.
@@ -116,14 +119,17 @@ func (m *moduleObject) Explain(name any) error {
 // Contains implements 'get' in salt.pillar.
 func (m *moduleObject) Contains(item any) (bool, error) {
 	name, ok := item.(string)
-	return ok && m.functions.Has(m.name+"."+name), nil
+	if full := m.name + "." + name; ok && !m.functions.Has(full) {
+		return false, m.functions.Lost(full)
+	}
+	return ok, nil
 }
 
 // GetAttr returns a function of the module.
 func (m *moduleObject) GetAttr(_ context.Context, name string) (any, bool, error) {
 	full := m.name + "." + name
 	if !m.functions.Has(full) {
-		return nil, false, nil
+		return nil, false, m.functions.Lost(full)
 	}
 	return &functionObject{name: full, functions: m.functions}, true, nil
 }

@@ -60,6 +60,8 @@ type Functions interface {
 	Has(name string) bool
 	Names() []string
 	Unknown(name string) error // the reason why the function does not exist
+	// Lost returns the error for which it is unknown whether a function exists that Has does not find, or nil.
+	Lost(name string) error
 }
 
 // New makes a session. It reads nothing yet.
