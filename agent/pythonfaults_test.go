@@ -20,8 +20,9 @@ func TestReleaseIsNotQuarantinedWithoutPython(t *testing.T) {
 		l.repo.Release("myapp", version, "testing", files)
 	}
 	const managed = "/etc/app.conf: {file.managed: [{contents: one}]}\n"
-	release("1", managed, artifacttest.Files{})
-	l.expect(exit.OK)
+	// A host that never had python3 deploys its first release without the grains.
+	release("1", managed, artifacttest.Files{states + "_grains/role.py": "def f():\n    return {'role': 'web'}\n"})
+	noted(t, l.expect(exit.OK), "grains: ")
 	module := artifacttest.Files{states + "_modules/cz.py": "def f():\n    return 1\n"}
 	release("2", "a: {test.nop: [{name: {{ salt['cz.f']() }}}]}\n", module)
 	l.failsForTheHost("no python3")

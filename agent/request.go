@@ -56,7 +56,11 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 		service, base = r.LinkedDirs(pair)
 	}
 	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
-	if unknown := failure.OfGrains(warnings); err == nil && unknown != nil {
+	reasons := warnings
+	if r.ledger.Good == nil { // its states may install python3
+		reasons = failure.ExceptAbsentPython(reasons)
+	}
+	if unknown := failure.OfGrains(reasons); err == nil && unknown != nil {
 		return request, unknown
 	}
 	for _, w := range warnings {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -97,6 +98,12 @@ func OfGrains(reasons []error) error {
 		}
 	}
 	return nil
+}
+
+// ExceptAbsentPython returns the reasons without those that the host has no python3. A host that never had one never
+// had the grains of modules either, so states without them take nothing away from it.
+func ExceptAbsentPython(reasons []error) []error {
+	return structsort.Without(reasons, func(reason error) bool { return errors.Is(reason, python.ErrAbsent) })
 }
 
 // AlsoKeys reports whether the deploy failed since this host lacks the keys of encrypted values, and nothing else

@@ -95,6 +95,11 @@ func TestMissingGrainsAreAFaultOfTheHost(t *testing.T) {
 	if !PythonKilled(OfGrains([]error{killed})) {
 		t.Error("kills of grain modules are not counted")
 	}
+	absent := &python.Unstarted{Err: fmt.Errorf("x: %w", python.ErrAbsent)}
+	if OfGrains([]error{absent}) == nil || OfGrains(ExceptAbsentPython([]error{absent})) != nil ||
+		OfGrains(ExceptAbsentPython([]error{absent, killed})) == nil {
+		t.Error("a host without python3 counts as one that lost it")
+	}
 	ordinary := []error{errors.New("x.g: KeyError: 'a'"), python.Failure("x.h: it took more than 10s"),
 		python.Failure("x.i: PermissionError: [Errno 13] Permission denied: '/a'"),
 		python.Failure("x.j: ValueError: no\n  File \"x.py\", line 3, in j\n    raise ValueError('no') # Input/output error")}

@@ -62,7 +62,7 @@ func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Se
 	for _, w := range warnings {
 		s.Log("warning", w.Error())
 	}
-	opened.unknown = cmp.Or(opened.unknown, failure.OfGrains(warnings))
+	opened.unknown = cmp.Or(opened.unknown, failure.OfGrains(failure.ExceptAbsentPython(warnings)))
 	for name, v := range all.All() {
 		if key, is := name.(string); is && !s.Grains.Has(key) {
 			s.Grains.Set(key, v)

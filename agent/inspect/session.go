@@ -230,5 +230,5 @@ func (o *Opened) warn(missing []error) {
 	for _, w := range missing {
 		o.Notes = append(o.Notes, w.Error())
 	}
-	o.unknown = cmp.Or(o.unknown, failure.OfGrains(missing))
+	o.unknown = cmp.Or(o.unknown, failure.OfGrains(failure.ExceptAbsentPython(missing)))
 }

@@ -330,11 +330,14 @@ func (w *Worker) start(ctx context.Context) error {
 	return nil
 }
 
+// ErrAbsent is wrapped by the error of a host that has no python3.
+var ErrAbsent = errors.New("the host has no python3, which the tree's own modules need")
+
 // notStarted returns the error for a python3 that the kernel did not start.
 func notStarted(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return &Unstarted{diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),
+		return &Unstarted{diag.Python.Hint(ErrAbsent,
 			"install python3 (3.7 or newer), or take the modules out of the tree")}
 	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ELIBBAD):
 		// The hint of the error is for scripts.

@@ -57,7 +57,7 @@ func (v validation) temporary(h *host.Host) (file string, remove func(), err err
 		file = path.Join(v.TmpDir, host.TempName("*"+v.TmpExt))
 		return file, func() { _ = h.Files.Remove(file) }, nil
 	}
-	dir, done, err := h.TempDir("check-*", 0o711) // check_cmd may read the file as another user
+	dir, done, err := h.TempDir("check-*", 0o700)
 	if err != nil {
 		return "", func() {}, err
 	}
