@@ -21,11 +21,13 @@ const (
 
 // Package is a package on the host, or in a file.
 type Package struct {
-	Name     string
-	Version  string
-	Arch     string
-	State    PackageState
-	Held     bool
+	Name    string
+	Version string
+	Arch    string
+	State   PackageState
+	Held    bool
+	// Damaged is true if the package manager does nothing with the package before it is installed again.
+	Damaged  bool
 	Provides []string // names that it provides, some with "=version"
 }
 
@@ -108,6 +110,16 @@ func (v *Inventory) Versions(name string) []string { return v.versions(name, Ins
 // Leftover returns the version of a package that was removed and left its configuration files.
 func (v *Inventory) Leftover(name string) string {
 	return strings.Join(v.versions(name, ConfigFiles), ",")
+}
+
+// Partial returns the version of a package whose installation or removal was not completed.
+func (v *Inventory) Partial(name string) string {
+	return strings.Join(v.versions(name, HalfInstalled), ",")
+}
+
+// Damaged lists the packages that have to be installed again.
+func (v *Inventory) Damaged() []string {
+	return v.names(func(p Package) bool { return p.Damaged })
 }
 
 func (v *Inventory) versions(name string, state PackageState) []string {

@@ -81,7 +81,7 @@ func (p Putter) removeSingly(ctx context.Context, action host.PackageAction, wan
 // packages are in between versions. It leaves a change of a running process alone. If dpkg fails, the next transaction
 // reports why.
 func Finish(ctx context.Context, h *host.Host) {
-	if v, err := h.Packages.Installed(); err == nil && v.Interrupted {
+	if v, err := h.Packages.Installed(); err == nil && (v.Interrupted || len(v.Damaged()) > 0) {
 		_ = packages.Settle(ctx, h)
 	}
 }
@@ -122,7 +122,7 @@ func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
 		return wanted
 	}
 	return structsort.Without(wanted, func(w host.Wanted) bool {
-		return v.Version(w.Name) == w.Version && (!purge || v.Leftover(w.Name) == "")
+		return v.Version(w.Name) == w.Version && v.Partial(w.Name) == "" && (!purge || v.Leftover(w.Name) == "")
 	})
 }
 

@@ -125,8 +125,12 @@ func (t Taker) pack(name string) (Image, error) {
 	if v.Held(name) {
 		held = "held"
 	}
-	return Image{[]Part{value("version", v.Version(name)), value("left configuration of", v.Leftover(name)),
-		value("hold", held)}}, nil
+	parts := []Part{value("version", v.Version(name)), value("left configuration of", v.Leftover(name)),
+		value("hold", held)}
+	if partial := v.Partial(name); partial != "" {
+		parts = append(parts, value("not completely installed", partial))
+	}
+	return Image{parts}, nil
 }
 
 // alternative describes the files that make up an alternative: the record of the tool, and the links that the record

@@ -75,37 +75,46 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 }
 
 // settled returns the installed packages after it has waited for other processes that change them. If dpkg still has
-// updates that are not merged into its database, a process was killed, or lost its power, while it changed packages.
-// dpkg refuses other changes until that one is complete. A state that may change the host completes it; if dpkg cannot,
-// the error is *Unfinished.
+// updates that are not merged into its database, or packages that have to be installed again, a process was killed, or
+// lost its power, while it changed packages. dpkg refuses other changes until that one is complete. A state that may
+// change the host completes it; if that fails, the error is *Unfinished.
 func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
 	v, err := a.installed()
-	if err != nil || !v.Interrupted {
+	if err != nil || whole(v) {
 		return v, err
 	}
 	if err := a.waitForOthers(ctx); err != nil {
 		return nil, err
 	}
-	if v, err = a.installed(); err != nil || !v.Interrupted {
+	if v, err = a.installed(); err != nil || whole(v) {
 		return v, err
 	}
 	if !host.Acts(ctx) {
 		return v, nil // a simulation needs no lock of dpkg
 	}
-	out, err := a.finish(ctx)
-	if err != nil {
-		return v, err
+	out, err := a.finish(ctx, "dpkg", "--force-confold", "--force-confdef", "--configure", "-a")
+	if err == nil {
+		v, err = a.installed()
 	}
-	if v, err = a.installed(); err == nil && v.Interrupted {
+	if err == nil && len(v.Damaged()) > 0 {
+		argv := slices.Concat([]string{"apt-get"}, a.options(host.Transaction{Reinstall: true}), []string{"install", "--"},
+			v.Damaged())
+		if out, err = a.finish(ctx, argv...); err == nil {
+			v, err = a.installed()
+		}
+	}
+	if err == nil && !whole(v) {
 		err = &Unfinished{output: redact.URLs(complaints(out))}
 	}
 	return v, err
 }
 
-// finish completes an interrupted change. A package that cannot be configured is no error here: it does not keep dpkg
-// from other changes, and apt reports it where it matters.
-func (a *apt) finish(ctx context.Context) (host.Output, error) {
-	argv := []string{"dpkg", "--force-confold", "--force-confdef", "--configure", "-a"}
+// whole reports whether dpkg accepts changes.
+func whole(v *host.Inventory) bool { return !v.Interrupted && len(v.Damaged()) == 0 }
+
+// finish runs a program that completes an interrupted change. A package that cannot be configured is no error here: it
+// does not keep dpkg from other changes, and apt reports it where it matters.
+func (a *apt) finish(ctx context.Context, argv ...string) (host.Output, error) {
 	if a.scoped {
 		argv = append(inScope("completing an interrupted change of packages"), argv...)
 	}

@@ -262,6 +262,50 @@ func TestInterruptedDpkg(t *testing.T) {
 	}
 }
 
+// TestDamagedPackagesAreInstalledAgain has a package that dpkg was killed in, so that dpkg and apt refuse to do anything
+// with it. A state that may change the host installs it again first.
+func TestDamagedPackagesAreInstalledAgain(t *testing.T) {
+	const damaged = "Package: foo\nStatus: install reinstreq half-installed\nVersion: 2\nArchitecture: all\n"
+	for _, repairs := range []bool{true, false} {
+		p, commands := aptWith(t, nil, map[string]host.Output{"dpkg": {}, "apt-get -q": {Code: 100,
+			Stderr: "E: no archive\n"}, "apt-get --simulate": {}})
+		a := p.manager.(*apt)
+		if err := a.files.Write(dpkgStatus, host.NewFile{Content: strings.NewReader(damaged), UID: -1, GID: -1}); err != nil {
+			t.Fatal(err)
+		}
+		a.commands = &reinstalling{commands, a.files, repairs}
+		v, err := p.Installed()
+		if err != nil || !slices.Equal(v.Damaged(), []string{"foo"}) || v.Partial("foo") != "2" || v.Version("foo") != "" {
+			t.Fatalf("damaged are %q, %v", v.Damaged(), err)
+		}
+		_, err = p.Plan(host.Applying(t.Context()), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
+		if _, unfinished := errors.AsType[*Unfinished](err); unfinished == repairs || repairs && err != nil {
+			t.Errorf("repaired: %v, and the plan has %v", repairs, err)
+		}
+		if !slices.ContainsFunc(commands.Ran, func(line string) bool {
+			return strings.HasPrefix(line, "apt-get -q -y") && strings.HasSuffix(line, " --reinstall install -- foo")
+		}) {
+			t.Errorf("ran %q", commands.Ran)
+		}
+	}
+}
+
+// reinstalling stands for an apt-get that installs foo again, if it can.
+type reinstalling struct {
+	*hosttest.Scripted
+	files host.Files
+	can   bool
+}
+
+func (r *reinstalling) Run(ctx context.Context, c host.Command) (host.Output, error) {
+	out, err := r.Scripted.Run(ctx, c)
+	if r.can && slices.Contains(c.Argv, "--reinstall") {
+		const whole = "Package: foo\nStatus: install ok installed\nVersion: 2\nArchitecture: all\n"
+		return host.Output{}, r.files.Write(dpkgStatus, host.NewFile{Content: strings.NewReader(whole), UID: -1, GID: -1})
+	}
+	return out, err
+}
+
 func TestPackagesBelowARoot(t *testing.T) {
 	h := rootWith(t, map[string]string{dpkgStatus: status})
 	ctx := context.Background()

@@ -198,8 +198,8 @@ func fieldValue(line []byte, name string) ([]byte, bool) {
 // setStatus parses the wanted state and the present state of a package: "install ok installed".
 func setStatus(p *host.Package, v []byte) {
 	want, rest, _ := bytes.Cut(v, []byte(" "))
-	_, is, _ := bytes.Cut(rest, []byte(" "))
-	p.Held = string(want) == "hold"
+	flag, is, _ := bytes.Cut(rest, []byte(" "))
+	p.Held, p.Damaged = string(want) == "hold", string(flag) == "reinstreq"
 	switch string(is) {
 	case "installed", "triggers-pending", "triggers-awaited":
 		p.State = host.InstalledPackage
