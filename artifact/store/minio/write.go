@@ -124,10 +124,11 @@ func (w *writing) Send(ctx context.Context, upload string, number int, body io.R
 	return wire.Written{ETag: out.ETag, CRC32: out.ChecksumCRC32, Size: size}, nil
 }
 
-func (w *writing) Copy(ctx context.Context, upload string, number int, from string, size int64) (wire.Written, error) {
+func (w *writing) Copy(ctx context.Context, call *wire.Call, upload string, number int, from string,
+	size int64) (wire.Written, error) {
 	out, err := w.api.CopyObjectPart(ctx, w.bucket, w.path(from), w.bucket, w.key, upload, number, 0, -1, nil)
 	if err != nil {
-		return wire.Written{}, explain(w.call, err)
+		return wire.Written{}, explain(call, err)
 	}
 	return wire.Written{ETag: out.ETag, CRC32: out.ChecksumCRC32, Size: size}, nil
 }

@@ -132,12 +132,13 @@ func (w *writing) Send(ctx context.Context, upload string, number int, body io.R
 	return wire.Written{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32), Size: size}, nil
 }
 
-func (w *writing) Copy(ctx context.Context, upload string, number int, from string, size int64) (wire.Written, error) {
+func (w *writing) Copy(ctx context.Context, call *wire.Call, upload string, number int, from string,
+	size int64) (wire.Written, error) {
 	source := url.URL{Path: *w.bucket + "/" + w.path(from)}
 	out, err := w.api.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: w.bucket, Key: w.key, UploadId: &upload,
 		PartNumber: aws.Int32(int32(number)), CopySource: aws.String(source.EscapedPath())})
 	if err != nil {
-		return wire.Written{}, w.api.explain(w.call, err)
+		return wire.Written{}, w.api.explain(call, err)
 	}
 	if out.CopyPartResult == nil {
 		return wire.Written{}, errors.New("the server did not say that it copied")

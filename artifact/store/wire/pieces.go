@@ -21,8 +21,8 @@ type Pieces struct {
 
 // copier makes an object of others.
 type copier interface {
-	// Copy makes a part of an upload of another object of the store.
-	Copy(ctx context.Context, upload string, number int, from string, size int64) (Written, error)
+	// Copy makes a part of an upload of another object of the store. The call is that of the context.
+	Copy(ctx context.Context, call *Call, upload string, number int, from string, size int64) (Written, error)
 	// Abort removes an upload with its parts.
 	Abort(ctx context.Context, upload string) error
 }
@@ -101,9 +101,11 @@ func (p *put) copies(client copier, upload string, pieces Pieces, known []Part) 
 		} else {
 			parts[i].sums = sumsOf(data)
 		}
+		p.moved(0)
 		group.Go(func() (err error) {
-			p.moved(0)
-			parts[i].Written, err = client.Copy(ctx, upload, i+1, key, size)
+			ctx, call := Begin(ctx, p.call.Op, p.call.Key, p.call.Object) // a call has one request at a time
+			parts[i].Written, err = client.Copy(ctx, call, upload, i+1, key, size)
+			err = call.discreet(err)
 			if same, sure := parts[i].sums.same(parts[i].Written); err == nil && sure && !same {
 				err = fmt.Errorf("part %d has other bytes than its piece", i+1)
 			}

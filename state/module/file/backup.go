@@ -26,11 +26,34 @@ func (f *family) backUp(ctx context.Context, h *host.Host, how, file string) err
 		return err
 	}
 	copied := f.backupTo(file, time.Now())
-	if err := parents(h, copied, unchanged()); err != nil {
+	err = f.backups(h)
+	if err == nil {
+		err = parents(h, copied, unchanged())
+	}
+	if err != nil {
 		return fmt.Errorf("making room for the backup of %s: %w", file, err)
 	}
 	if err := copyOne(ctx, h, file, copied, info, ownerOf(h, info)); err != nil {
 		return fmt.Errorf("backing up %s: %w", file, err)
+	}
+	return nil
+}
+
+// backups makes the directory of backups, which root alone can read: a file may have been protected by the directory
+// that it was in.
+func (f *family) backups(h *host.Host) error {
+	dir := path.Join(f.Cache, "file_backup")
+	if err := parents(h, dir, unchanged()); err != nil {
+		return err
+	}
+	info, there, err := look(h.Files.Lstat, dir)
+	switch {
+	case err != nil:
+		return err
+	case !there:
+		return h.Files.Mkdir(dir, 0o700)
+	case info.IsDir() && info.Mode.Perm() != 0o700:
+		return h.Files.Chmod(dir, 0o700)
 	}
 	return nil
 }
