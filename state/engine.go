@@ -116,12 +116,12 @@ func (f *Failure) Is(target error) bool {
 	return ok && f.First.FailedBy(errno)
 }
 
-// As finds a *packages.Busy, a *packages.Unfinished or a failure of python3 itself in the cause of the first failed
-// state. It finds no other error, since those may hold secrets.
+// As finds a *packages.Busy, a *packages.Unfinished, a *packages.Killed or a failure of python3 itself in the cause of
+// the first failed state. It finds no other error, since those may hold secrets.
 func (f *Failure) As(target any) bool {
 	switch target.(type) {
-	case **packages.Busy, **packages.Unfinished, *diag.HostFault, **python.Unstarted, **python.Killed,
-		**python.Unreached:
+	case **packages.Busy, **packages.Unfinished, **packages.Killed, *diag.HostFault, **python.Unstarted,
+		**python.Killed, **python.Unreached:
 		cause := f.First.Cause()
 		return cause != nil && errors.As(cause, target)
 	}

@@ -112,11 +112,12 @@ func AlsoKeys(cause, back error) bool {
 	return also[*session.KeyFault](cause, back, func(err error) error { return err })
 }
 
-// PythonKilled reports whether a module's python3 was killed during a call. Another release may fail with that as well,
-// but so does a module that takes all of the memory.
-func PythonKilled(err error) bool {
+// Killed reports whether a module's python3 was killed during a call, or the script of a package. Another release may
+// fail with that as well, but so does a module or script that takes all of the memory.
+func Killed(err error) bool {
 	_, is := errors.AsType[*python.Killed](err)
-	return is
+	changing, of := errors.AsType[*packages.Killed](err)
+	return is || of && changing.Script
 }
 
 // HostErrno reports whether an error wraps one of hostErrors.

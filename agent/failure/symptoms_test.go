@@ -92,7 +92,7 @@ func TestMissingGrainsAreAFaultOfTheHost(t *testing.T) {
 			t.Errorf("%v: the rollback does not fail for the same reason", reason)
 		}
 	}
-	if !PythonKilled(OfGrains([]error{killed})) {
+	if !Killed(OfGrains([]error{killed})) {
 		t.Error("kills of grain modules are not counted")
 	}
 	absent := &python.Unstarted{Err: fmt.Errorf("x: %w", python.ErrAbsent)}

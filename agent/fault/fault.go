@@ -47,17 +47,18 @@ func (r *Run) Find(ctx context.Context, pair ledger.Pair, cause error) Fault {
 	switch {
 	case r.Ending(ctx):
 		return Fault{Of: report.FaultOfInterruption, Cause: cause}
-	case failure.OfHost(cause) && !(failure.PythonKilled(cause) && r.killedBefore(pair)):
+	case failure.OfHost(cause) && !(failure.Killed(cause) && r.killedBefore(pair)):
 		return Fault{Of: report.FaultOfHost, Cause: cause}
 	}
 	return Fault{Of: report.FaultOfRelease, Release: r.Release(pair, r.origin(pair, cause)), Cause: cause}
 }
 
-// mostKills is how often in a row the deploy of a pair fails since a python3 was killed, before a release is at fault.
+// mostKills is how often in a row the deploy of a pair fails since a python3 or the script of a package was killed,
+// before a release is at fault.
 const mostKills = 3
 
-// killedBefore reports whether a python3 was killed in each of the last attempts to deploy a pair, before the last one
-// that is allowed.
+// killedBefore reports whether a python3 or the script of a package was killed in each of the last attempts to deploy a
+// pair, before the last one that is allowed.
 func (r *Run) killedBefore(pair ledger.Pair) bool {
 	p := r.Ledger.Postponed
 	return p != nil && p.Pair.Same(pair) && p.Kills >= mostKills-1

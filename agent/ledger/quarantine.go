@@ -179,7 +179,7 @@ type Postponed struct {
 	Run      string    `json:"run"` // the last run that failed
 	At       time.Time `json:"at"`  // when that was
 	Failures int       `json:"failures"`
-	Kills    int       `json:"kills,omitempty"` // the last failures in a row in which a module's python3 was killed
+	Kills    int       `json:"kills,omitempty"` // the last failures in a row in which a python3 or a script was killed
 	Next     time.Time `json:"next"`            // the earliest time of the next retry
 }
 

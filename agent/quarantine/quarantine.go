@@ -40,7 +40,7 @@ func (r *Run) Settle(pair ledger.Pair, f fault.Fault) {
 	recorded := &report.Fault{Of: f.Of, Release: f.Release}
 	switch {
 	case f.Of == report.FaultOfHost:
-		p := r.Ledger.Postpone(pair, firstLine(f.Cause), r.ID, r.Host.Time().UTC(), failure.PythonKilled(f.Cause))
+		p := r.Ledger.Postpone(pair, firstLine(f.Cause), r.ID, r.Host.Time().UTC(), failure.Killed(f.Cause))
 		recorded.Retry = &p.Next
 		r.Record.Note("the host is at fault, and not the release: %s", nextTry(p))
 	case f.Release != nil:

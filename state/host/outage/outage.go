@@ -61,13 +61,14 @@ func saysOutage(output string, missing func(name string) bool) bool {
 // outageWords matches messages of those programs about servers that they did not reach, or that cannot answer now.
 var outageWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)temporary failure (?:in name resolution|resolving)|\bEAI_AGAIN\b|server misbehaving` +
-		`|connection (?:refused|reset|timed out|broken by|aborted)|\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|` +
+		`|connection (?:refused|reset|timed out|broken|aborted)|remote end closed connection|error reading from server\b` +
+		`|mirror sync in progress|transfer closed with |\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|` +
 		`ENETUNREACH|EHOSTUNREACH)\b` +
 		`|network (?:is )?unreachable|no route to host|network error \(check|temporary error \(try again` +
 		`|(?:couldn't|could not|unable to|failed to) connect to (?:server|\S+ port|\S+:)|connection failed` +
 		`|(?:operation|resolving|read|connect|i/o|handshake|request) time(?:d )?out|timeout (?:was reached|exceeded|` +
 		`awaiting)|operation too slow|client\.timeout exceeded` +
-		`|\bcurl(?: error \(|#)(?:5|7|28|52|55|56)\b` +
+		`|\bcurl(?: error \(|#)(?:5|7|18|28|52|55|56|92)\b` +
 		`|\b(?:429 too many requests|toomanyrequests|50[024] +(?:internal server error|bad gateway|gateway time-?out)|503 ` +
 		`+service (?:temporarily )?unavailable)|returned error: (?:429|50[0234])\b`)
 })

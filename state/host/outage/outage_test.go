@@ -17,7 +17,11 @@ func TestOutagesAreNotMistakes(t *testing.T) {
 		"E: Failed to fetch http://deb/x  503  Service Unavailable [IP: 192.0.2.1 80]":                                      true,
 		"E: Failed to fetch http://deb/x  404  Not Found [IP: 192.0.2.1 80]":                                                false,
 		"E: Failed to fetch http://deb/x  Hash Sum mismatch":                                                                false,
-		"E: Unable to locate package nosuch":                                                                                false,
+		"E: Failed to fetch http://deb/x  Error reading from server. Remote end closed connection [IP: 192.0.2.1 80]":       true,
+		"E: Failed to fetch http://deb/x  File has unexpected size (1 != 2). Mirror sync in progress? [IP: 192.0.2.1]":      true,
+		"Curl error (18): Transferred a partial file for http://m/x.rpm [transfer closed with 9 bytes remaining to read]":   true,
+		"error: failed retrieving file 'x' from m : transfer closed with 9 bytes remaining to read":                         true,
+		"E: Unable to locate package nosuch": false,
 		"Curl error (7): Couldn't connect to server for http://m/repodata/repomd.xml [Failed to connect to m port 80: No " +
 			"route to host]": true,
 		"Curl error (6): Couldn't resolve host name for http://mirror.example.com/repodata/repomd.xml":                      true,

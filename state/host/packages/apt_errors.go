@@ -14,18 +14,24 @@ import (
 
 // failure returns the error for a failed apt command, with a cause and a hint that it derives from the output.
 func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
+	out = withoutRemarks(out)
 	text := out.Stderr + "\n" + out.Stdout
 	if strings.Contains(text, "dpkg was interrupted") {
 		return fmt.Errorf("%s: %w", what, &Unfinished{})
 	}
+	if err := faultOfHost(what, "apt", out, aptRoom); err != nil {
+		return orPassing(ctx, aptLocked, out, err)
+	}
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
 			err := fmt.Errorf("%s: %s", what, redact.URLs(k.cause(ctx, a, m, out)))
-			return orPassing(ctx, aptLocked, out, diag.Packages.Hint(err, "%s", k.hint(ctx, a, m, out)))
+			return orPassing(ctx, aptLocked, out, orFull(out, diag.Packages.Hint(err, "%s", k.hint(ctx, a, m, out))))
 		}
 	}
 	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, redact.URLs(complaints(out))))
 }
+
+const aptRoom = "make room there; `apt-get clean` deletes downloaded packages"
 
 // knownFailure is a failure for which the agent has a better explanation than apt.
 type knownFailure struct {
@@ -67,7 +73,7 @@ func knownFailures() []knownFailure {
 		{regexp.MustCompile(`E: Held packages were changed`),
 			say("it would change packages that are on hold"), holds},
 		{regexp.MustCompile(`don't have enough free space in ([^\s.]*)`),
-			say("there is too little space in %s", 1), say("make room there; `apt-get clean` deletes downloaded packages")},
+			say("there is too little space in %s", 1), say(aptRoom)},
 		{regexp.MustCompile(`(?m)^(?:E|W): (Failed to fetch .*)$`),
 			say("%s", 1), say("check that the host reaches its package repositories: network, name resolution and proxy")},
 		{regexp.MustCompile(`unauthenticated packages|packages cannot be authenticated|is not signed|NO_PUBKEY`),
@@ -156,7 +162,9 @@ func holds(_ context.Context, a *apt, _ []string, _ host.Output) string {
 }
 
 // scripts returns dpkg's messages about the packages whose scripts or files failed, and what the scripts wrote.
-func scripts(_ context.Context, _ *apt, _ []string, out host.Output) string {
+func scripts(_ context.Context, _ *apt, _ []string, out host.Output) string { return scriptsIn(out) }
+
+func scriptsIn(out host.Output) string {
 	// dpkg writes carriage returns, as for a terminal.
 	lines := strings.Split(strings.ReplaceAll(out.Stdout+"\n"+out.Stderr, "\r", ""), "\n")
 	wrote := map[string][]string{} // by package

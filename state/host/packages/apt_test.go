@@ -391,6 +391,32 @@ func TestAptFailures(t *testing.T) {
 			"://<secret>@x.example.com/a.deb", "network"},
 		{"space", "E: You don't have enough free space in /var/cache/apt/archives/.", "",
 			"little space in /var/cache/apt/archives/", "apt-get clean"},
+		{"space while unpacking", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n",
+			"dpkg: error processing archive /var/cache/apt/archives/foo_1_all.deb (--unpack):\r\n cannot copy extracted data " +
+				"for './usr/x' to '/usr/x.dpkg-new': failed to write (No space left on device)\r\n",
+			"archive /var/cache/apt/archives/foo_1_all.deb (--unpack): cannot copy extracted data for './usr/x'",
+			"make room there; `apt-get clean`"},
+		{"space while downloading", "E: Failed to fetch http://x/a.deb  Error writing to file - write (28: No space left on " +
+			"device) [IP: 192.0.2.1 80]\n", "", "No space left on device", "make room"},
+		{"read-only", "E: Could not open lock file /var/lib/dpkg/lock - open (30: Read-only file system)\n", "",
+			"Read-only file system", "dmesg"},
+		{"memory of a script", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n", "Setting up foo (1) ...\n" +
+			"sh: fork: Cannot allocate memory\ndpkg: error processing package foo (--configure):\n installed foo package " +
+			"post-installation script subprocess returned error exit status 2\n", "Cannot allocate memory", "free -m"},
+		{"dpkg killed", "debconf: delaying package configuration, since apt-utils is not installed\n" +
+			"E: Sub-process /usr/bin/dpkg exited unexpectedly\n", "", ": dpkg was ended by a signal", "journalctl -k"},
+		{"method killed", "E: Method http has died unexpectedly!\nE: Sub-process http received signal 9.\n", "",
+			": http was ended by ", "journalctl -k"},
+		{"dpkg-deb killed", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n",
+			"dpkg: error processing archive /x.deb (--unpack):\r\n dpkg-deb --fsys-tarfile subprocess was killed by signal " +
+				"(Killed)\r\n", ": dpkg-deb --fsys-tarfile was ended by SIGKILL", "journalctl -k"},
+		{"script killed", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n",
+			"dpkg: error processing package foo (--configure):\n installed foo package post-installation script subprocess " +
+				"was killed by signal (Killed)\n", "post-installation script was ended by SIGKILL", "what the script does"},
+		{"crash", "E: Sub-process /usr/bin/dpkg received a segmentation fault.\n", "", "dpkg was ended by SIGSEGV",
+			"see `journalctl` for"},
+		{"mirror drops the connection", "E: Failed to fetch http://x/a.deb  Error reading from server. Remote end closed " +
+			"connection [IP: 192.0.2.1 80]\n", "", "Remote end closed connection", "reaches its package repositories"},
 		{"unsigned", "E: There were unauthenticated packages and -y was used without --allow-unauthenticated", "",
 			"unauthenticated", "skip_verify"},
 		{"script", "E: Sub-process /usr/bin/dpkg returned an error code (1)",
@@ -402,6 +428,13 @@ func TestAptFailures(t *testing.T) {
 			"Removing less (1) ...\nPurged.\nRemoving sudo (1.9) ...\nYou have asked\nRefusing to remove sudo.\n" +
 				"Removing vim (2) ...\nGone.\n",
 			"exit status 1: You have asked Refusing to remove sudo.", "/var/log/apt/term.log"},
+		{"warning of a script that succeeds", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n",
+			"Setting up bar (1) ...\nsysctl: setting key x: Read-only file system\nSetting up foo (1) ...\nNo.\n" +
+				"dpkg: error processing package foo (--configure):\n installed foo package post-installation script " +
+				"subprocess returned error exit status 1\n", "exit status 1: No.", "term.log"},
+		{"remarks", "E: something\nE: Can not write log (Is /dev/pts mounted?) - posix_openpt (28: No space left on device)\n" +
+			"debconf: delaying package configuration, since apt-utils is not installed\n", "", ": something", ""},
+		{"only a remark", "debconf: falling back to frontend: Teletype\n", "", "code 100", ""},
 		{"other", "W: x\nE: something\nE: else\n", "", "something; else", ""},
 		{"silent", "", "", "code 100", ""},
 	} {
@@ -415,6 +448,20 @@ func TestAptFailures(t *testing.T) {
 				t.Errorf("got %v, hint %q, want %q, hint %q", err, diag.HintOf(err), c.cause, c.hint)
 			}
 		})
+	}
+}
+
+// TestKilledAptIsNamed has signals end apt-get after it printed a harmless line.
+func TestKilledAptIsNamed(t *testing.T) {
+	for code, want := range map[int]string{137: "SIGKILL", 143: "SIGTERM", 139: "SIGSEGV"} {
+		p, _ := aptWith(t, nil, map[string]host.Output{"apt-get": {Code: code,
+			Stderr: "debconf: delaying package configuration, since apt-utils is not installed\n"}})
+		_, err := p.Plan(t.Context(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
+		var killed *Killed
+		if !errors.As(err, &killed) || killed.Script || !strings.HasSuffix(err.Error(), ": apt was ended by "+want) ||
+			!strings.Contains(diag.HintOf(err), "journalctl") {
+			t.Errorf("code %d: %v, hint %q", code, err, diag.HintOf(err))
+		}
 	}
 }
 

@@ -125,8 +125,16 @@ func (c *client) newest(paths ...string) time.Time {
 type clue struct{ pattern, cause, hint string }
 
 // whyFailed returns an error with a cause and a hint for the output of a failed program; the first clue that matches
-// counts. Without one, the cause is the message of the program.
+// counts, unless the program was killed or met an error of the host. Without one, the cause is the message of the
+// program.
 func whyFailed(what string, out host.Output, clues []clue) error {
+	if err := faultOfHost(what, "the package manager", out, roomIn(clues)); err != nil {
+		return err
+	}
+	return orFull(out, byClues(what, out, clues))
+}
+
+func byClues(what string, out host.Output, clues []clue) error {
 	text := out.Stderr + "\n" + out.Stdout
 	for _, k := range clues {
 		pattern := regexp.MustCompile(k.pattern)

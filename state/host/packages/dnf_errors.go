@@ -16,6 +16,8 @@ func dnfLocked(out host.Output) bool {
 	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(text, message) })
 }
 
+const dnfRoom = "make room there; `dnf clean packages` deletes downloaded packages"
+
 // dnfClues returns the known messages of dnf and yum. The first that matches the output is used.
 func dnfClues() []clue {
 	const names = "check the name and the version, or add the repository that has it in a pkgrepo.managed state"
@@ -40,7 +42,8 @@ func dnfClues() []clue {
 		{`(?s)Error: (Package: .*?)\n *You could try`, "dependencies cannot be met: $1",
 			"check that all repositories it needs are enabled, and that nothing it needs is on hold"},
 		{`At least (\S+) more space needed on the (\S+) filesystem`, "there is too little space: $1 more are needed on $2",
-			"make room there; `dnf clean packages` deletes downloaded packages"},
+			dnfRoom},
+		{`needs (\d+[^\n]*) on the (\S+) filesystem`, "there is too little space: it needs $1 on $2", dnfRoom},
 		{`file (\S+) (?:from install of|conflicts between)[^\n]*`, "$0",
 			"remove one of the two packages, or choose another version of one"},
 		{

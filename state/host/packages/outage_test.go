@@ -2,8 +2,12 @@ package packages
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
@@ -46,5 +50,51 @@ func TestMirrorOutageDiffersFromMissingPackage(t *testing.T) {
 			"resolving 'deb'\n"}})
 	if _, err := p.Refresh(ctx); err != nil || !outage.Passing(p.Outage()) {
 		t.Errorf("after a refresh without a mirror: %v, unreached %v", err, p.Outage())
+	}
+}
+
+// TestFaultsOfTheHostInEachFamily uses output about a full disk and about kills.
+func TestFaultsOfTheHostInEachFamily(t *testing.T) {
+	for _, c := range []struct {
+		clues  []clue
+		output host.Output
+		want   error
+		hint   string
+	}{
+		{dnfClues(), host.Output{Stderr: "Error: Transaction test error:\n  installing package foo-1-1.noarch needs 12MB " +
+			"more space on the / filesystem\n"}, syscall.ENOSPC, "dnf clean"},
+		{dnfClues(), host.Output{Stderr: "At least 12MB more space needed on the / filesystem.\n"}, syscall.ENOSPC,
+			"dnf clean"},
+		{dnfClues(), host.Output{Stderr: "[Errno 28] No space left on device: '/var/cache/dnf/x'\n"}, syscall.ENOSPC,
+			"dnf clean"},
+		{dnfClues(), host.Output{Stderr: "error: Couldn't fork %post: Cannot allocate memory\n"}, syscall.ENOMEM, "free -m"},
+		{dnfClues(), host.Output{Stderr: "warning: %post(foo-1-1.noarch) scriptlet failed, signal 9\n"}, &Killed{},
+			"what the script does"},
+		{dnfClues(), host.Output{Code: 137}, &Killed{}, "journalctl -k"},
+		{zypperClues(), host.Output{Stderr: "Subprocess failed. Error: RPM failed: installing package foo-1-1.noarch needs " +
+			"3 inodes on the / filesystem\n"}, syscall.ENOSPC, "zypper clean"},
+		{pacmanClues(), host.Output{Stderr: "error: Partition / too full: 51 blocks needed, 3 blocks free\nerror: failed " +
+			"to commit transaction (not enough free disk space)\n"}, syscall.ENOSPC, "pacman -Sc"},
+		{apkClues(), host.Output{Stderr: "ERROR: foo-1-r0: No space left on device\n"}, syscall.ENOSPC, "apk cache clean"},
+		{dnfClues(), host.Output{Stderr: "Error: Unable to find a match: foo\n"}, nil, "name"},
+		{dnfClues(), host.Output{Stderr: "warning: %post(foo-1-1.noarch) scriptlet failed, exit status 1\n"}, nil, "rpm.log"},
+	} {
+		err := whyFailed("x", c.output, c.clues)
+		var killed *Killed
+		switch is := errors.As(err, &killed); {
+		case c.want == nil && !is && !errors.Is(err, syscall.ENOSPC):
+		case errors.As(c.want, &killed) && is:
+		case c.want != nil && errors.Is(err, c.want):
+		default:
+			t.Errorf("%+v is %v, want %v", c.output, err, c.want)
+		}
+		if !strings.Contains(diag.HintOf(err), c.hint) {
+			t.Errorf("%+v has the hint %q", c.output, diag.HintOf(err))
+		}
+	}
+	p, _ := aptWith(t, nil, map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://deb/x  Error " +
+		"writing to file - write (28: No space left on device)\n"}})
+	if _, err := p.Refresh(t.Context()); err != nil || !errors.Is(p.Outage(), syscall.ENOSPC) {
+		t.Errorf("after a refresh on a full disk: %v, %v", err, p.Outage())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
@@ -50,7 +51,7 @@ type Packages struct {
 	mu        sync.Mutex
 	inventory *host.Inventory
 	refreshed time.Time // time of the refresh of this run; zero for none
-	outage    error     // an *outage.Error that kept the last refresh from a repository
+	outage    error     // an *outage.Error, or an error of the host, that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
 	joint     map[string]*jointPlan // see PlanAhead; by kind of transactions, nil if it is impossible for that kind
 	ahead     *ahead                // see FetchAhead
@@ -192,9 +193,13 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	return warnings, err
 }
 
-// partialOutage returns the outage that kept a refresh from fetching all indexes, or nil if there was none.
+// partialOutage returns the outage, or the error of the host, that kept a refresh from fetching all indexes, or nil if
+// there was none.
 func partialOutage(ctx context.Context, warnings []string) error {
 	for _, warning := range warnings {
+		if errno := process.PrintedByHost(warning); errno != 0 {
+			return diag.Packages.Hint(&ofHost{errors.New(warning), errno}, "%s", hintOf(errno, "make room there"))
+		}
 		if err := outage.Recognize(ctx, warning, errors.New(warning)); outage.Passing(err) {
 			return err
 		}

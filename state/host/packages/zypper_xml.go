@@ -171,7 +171,7 @@ func zypperClues() []clue {
 			"give the repository its key (gpgkey, gpgautoimport), or set skip_verify if you trust the connection to it"},
 		{`(?:Download \(curl\) error|File '[^']*' not found on medium|Could not retrieve|Timeout exceeded|Curl error)[^\n]*`,
 			"$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
-		{`(?i)no space left|(?:not enough|insufficient) (?:disk )?space[^\n]*`, "$0",
+		{`(?i)(?:not enough|insufficient) (?:disk )?space[^\n]*|needs \d+[^\n]* on the \S+ filesystem`, "$0",
 			"make room there; `zypper clean` deletes downloaded packages"},
 		{`There are no enabled repositories|No repositories defined`, "no repository is enabled",
 			"add one in a pkgrepo.managed state"},
