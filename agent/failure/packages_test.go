@@ -16,7 +16,8 @@ import (
 // mirror that drops the connection are faults of the host; a script that fails and a missing package are not.
 func TestFaultsOfTheHostInPackageManagers(t *testing.T) {
 	const ofDpkg = "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"
-	const script = "dpkg: error processing package p (--configure):\n installed p package post-installation script subprocess "
+	const script = "dpkg: error processing package p (--configure):\n installed p package post-installation script " +
+		"subprocess "
 	for output, want := range map[host.Output]struct{ host, script bool }{
 		{Code: 137, Stderr: "debconf: delaying package configuration, since apt-utils is not installed\n"}: {host: true},
 		{Code: 100, Stderr: "E: Sub-process /usr/bin/dpkg exited unexpectedly\n"}:                          {host: true},

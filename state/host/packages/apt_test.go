@@ -396,8 +396,8 @@ func TestAptFailures(t *testing.T) {
 				"for './usr/x' to '/usr/x.dpkg-new': failed to write (No space left on device)\r\n",
 			"archive /var/cache/apt/archives/foo_1_all.deb (--unpack): cannot copy extracted data for './usr/x'",
 			"make room there; `apt-get clean`"},
-		{"space while downloading", "E: Failed to fetch http://x/a.deb  Error writing to file - write (28: No space left on " +
-			"device) [IP: 192.0.2.1 80]\n", "", "No space left on device", "make room"},
+		{"space while downloading", "E: Failed to fetch http://x/a.deb  Error writing to file - write (28: No space left " +
+			"on device) [IP: 192.0.2.1 80]\n", "", "No space left on device", "make room"},
 		{"read-only", "E: Could not open lock file /var/lib/dpkg/lock - open (30: Read-only file system)\n", "",
 			"Read-only file system", "dmesg"},
 		{"memory of a script", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n", "Setting up foo (1) ...\n" +
@@ -432,8 +432,8 @@ func TestAptFailures(t *testing.T) {
 			"Setting up bar (1) ...\nsysctl: setting key x: Read-only file system\nSetting up foo (1) ...\nNo.\n" +
 				"dpkg: error processing package foo (--configure):\n installed foo package post-installation script " +
 				"subprocess returned error exit status 1\n", "exit status 1: No.", "term.log"},
-		{"remarks", "E: something\nE: Can not write log (Is /dev/pts mounted?) - posix_openpt (28: No space left on device)\n" +
-			"debconf: delaying package configuration, since apt-utils is not installed\n", "", ": something", ""},
+		{"remarks", "E: something\nE: Can not write log (Is /dev/pts mounted?) - posix_openpt (28: No space left on " +
+			"device)\ndebconf: delaying package configuration, since apt-utils is not installed\n", "", ": something", ""},
 		{"only a remark", "debconf: falling back to frontend: Teletype\n", "", "code 100", ""},
 		{"other", "W: x\nE: something\nE: else\n", "", "something; else", ""},
 		{"silent", "", "", "code 100", ""},

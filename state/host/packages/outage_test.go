@@ -92,8 +92,8 @@ func TestFaultsOfTheHostInEachFamily(t *testing.T) {
 			t.Errorf("%+v has the hint %q", c.output, diag.HintOf(err))
 		}
 	}
-	p, _ := aptWith(t, nil, map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://deb/x  Error " +
-		"writing to file - write (28: No space left on device)\n"}})
+	p, _ := aptWith(t, nil, map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://deb/x  " +
+		"Error writing to file - write (28: No space left on device)\n"}})
 	if _, err := p.Refresh(t.Context()); err != nil || !errors.Is(p.Outage(), syscall.ENOSPC) {
 		t.Errorf("after a refresh on a full disk: %v, %v", err, p.Outage())
 	}
