@@ -198,23 +198,34 @@ func TestErrorsOfTheHostAreNoFaultOfARelease(t *testing.T) {
 	}
 }
 
-// A python3 that is killed during a call is a fault of the host twice in a row, and then one of the release.
-func TestThirdKillOfPythonIsAFaultOfTheRelease(t *testing.T) {
-	h, pair := newHost(t), pairOf("2", "2")
-	cause := fmt.Errorf("converging: %w", &python.Killed{Err: errors.New("killed")})
+// A python3 that is killed during a call, and the script of a package, is a fault of the host twice in a row, and then
+// one of the release.
+func TestThirdKillIsAFaultOfTheRelease(t *testing.T) {
+	pair := pairOf("2", "2")
+	script := &packages.Killed{Program: "a script", Signal: "SIGKILL", Script: true}
+	for _, err := range []error{&python.Killed{Err: errors.New("killed")}, script} {
+		killsOf(t, newHost(t), pair, fmt.Errorf("converging: %w", err))
+	}
+}
+
+func killsOf(t *testing.T, h *host, pair ledger.Pair, cause error) {
+	t.Helper()
 	for _, want := range []string{"host", "host", "shop 2"} {
 		if got := h.blamed(pair, cause); got != want {
-			t.Errorf("%q is at fault, want %q", got, want)
+			t.Errorf("%v: %q is at fault, want %q", cause, got, want)
 		}
 		h.Ledger.Postpone(pair, "killed", "7", time.Now(), true)
+	}
+	for _, other := range []error{&python.Unstarted{Err: errors.New("no python3")},
+		&packages.Killed{Program: "apt", Signal: "SIGKILL"}} {
+		if got := h.blamed(pair, other); got != "host" {
+			t.Errorf("%v: %q is at fault", other, got)
+		}
 	}
 	h.Ledger.Postpone(pair, "the disk is full", "8", time.Now(), false)
 	h.Ledger.Postpone(pair, "killed", "9", time.Now(), true)
 	if got := h.blamed(pair, cause); got != "host" {
 		t.Errorf("the second kill after another failure: %q is at fault", got)
-	}
-	if got := h.blamed(pair, &python.Unstarted{Err: errors.New("no python3")}); got != "host" {
-		t.Errorf("python3 does not start: %q is at fault", got)
 	}
 }
 

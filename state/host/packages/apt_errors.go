@@ -212,8 +212,12 @@ func lastWords(wrote map[string][]string, text string) string {
 	return ": " + strings.Join(lines[max(0, len(lines)-most):], " ")
 }
 
-// complaints returns the error lines of apt, or its last line.
+// complaints returns the error lines of apt, or its last line, and for one that a signal ended the signal.
 func complaints(out host.Output) string {
+	if signal := signalOf(out); signal != "" {
+		return "it was ended by " + signal
+	}
+	out = withoutRemarks(out)
 	var said []string
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
 		if text, ok := strings.CutPrefix(line, "E: "); ok {

@@ -454,8 +454,12 @@ func TestAptFailures(t *testing.T) {
 // TestKilledAptIsNamed has signals end apt-get after it printed a harmless line.
 func TestKilledAptIsNamed(t *testing.T) {
 	for code, want := range map[int]string{137: "SIGKILL", 143: "SIGTERM", 139: "SIGSEGV"} {
-		p, _ := aptWith(t, nil, map[string]host.Output{"apt-get": {Code: code,
-			Stderr: "debconf: delaying package configuration, since apt-utils is not installed\n"}})
+		out := host.Output{Code: code,
+			Stderr: "debconf: delaying package configuration, since apt-utils is not installed\n"}
+		p, _ := aptWith(t, nil, map[string]host.Output{"apt-get": out})
+		if got := complaints(out); got != "it was ended by "+want {
+			t.Errorf("an interrupted change that is cut again has the reason %q", got)
+		}
 		_, err := p.Plan(t.Context(), host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
 		var killed *Killed
 		if !errors.As(err, &killed) || killed.Script || !strings.HasSuffix(err.Error(), ": apt was ended by "+want) ||

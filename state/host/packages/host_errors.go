@@ -61,7 +61,7 @@ func (o *ofHost) Unwrap() error { return o.errno }
 // faultOfHost returns an error with a cause and a hint if a failed program was killed or printed an error of the host,
 // and nil for another failure. room suggests how to make room on a full disk.
 func faultOfHost(what, program string, out host.Output, room string) error {
-	if signal := unix.SignalName(syscall.Signal(out.Code - 128)); signal != "" {
+	if signal := signalOf(out); signal != "" {
 		return fmt.Errorf("%s: %w", what, &Killed{Program: program, Signal: signal})
 	}
 	if errno, said := printedFault(out); errno != 0 {
@@ -73,6 +73,9 @@ func faultOfHost(what, program string, out host.Output, room string) error {
 	}
 	return nil
 }
+
+// signalOf returns the name of the signal that ended a program, or "".
+func signalOf(out host.Output) string { return unix.SignalName(syscall.Signal(out.Code - 128)) }
 
 // hintOf returns the hint about an error number.
 func hintOf(errno syscall.Errno, room string) string {
