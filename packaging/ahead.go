@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/packaging/seen"
 )
 
 // Files are read ahead of their turn, so that the disk and the compression work at the same time. Readers take several
@@ -31,21 +30,21 @@ type batch struct {
 
 // add adds a file, if there is room.
 func (b *batch) add(e found) bool {
-	if len(b.files) == aheadFiles || len(b.files) > 0 && b.size+e.info.Size() > 2*aheadSize {
+	if len(b.files) == aheadFiles || len(b.files) > 0 && b.size+e.Size > 2*aheadSize {
 		return false
 	}
-	b.files, b.size = append(b.files, e), b.size+e.info.Size()
+	b.files, b.size = append(b.files, e), b.size+e.Size
 	return true
 }
 
 // fill reads the files.
-func (b *batch) fill(tree string) {
+func (b *batch) fill(tree *seen.Tree) {
 	if b.data == nil {
 		b.data = make([]byte, 0, 2*aheadSize)
 	}
 	for _, e := range b.files {
-		end := len(b.data) + int(e.info.Size())
-		if b.err = readWhole(filepath.Join(tree, filepath.FromSlash(e.name)), b.data[len(b.data):end]); b.err != nil {
+		end := len(b.data) + int(e.Size)
+		if b.err = readWhole(tree, e.Entry, b.data[len(b.data):end]); b.err != nil {
 			break
 		}
 		b.data = b.data[:end]
@@ -64,7 +63,7 @@ type ahead struct {
 }
 
 // readAhead reads the small files among entries concurrently, until the context is done.
-func readAhead(ctx context.Context, tree string, entries []found) *ahead {
+func readAhead(ctx context.Context, tree *seen.Tree, entries []found) *ahead {
 	a := &ahead{queue: make(chan *batch, aheadBatches), free: make(chan *batch, aheadBatches)}
 	todo := make(chan *batch, aheadBatches)
 	for range aheadBatches {
@@ -129,21 +128,26 @@ func (a *ahead) next(ctx context.Context, size int64) ([]byte, error) {
 
 // small reports whether an entry is a file that is read ahead.
 func (e found) small() bool {
-	return e.data == nil && e.info.Mode().IsRegular() && e.info.Size() <= aheadSize
+	return e.data == nil && e.Mode.IsRegular() && e.Size <= aheadSize
 }
 
 // readWhole reads exactly the bytes that a file had when it was found.
-func readWhole(file string, data []byte) error {
-	f, err := walk.OpenFile(file)
+func readWhole(tree *seen.Tree, e seen.Entry, data []byte) error {
+	f, err := tree.Open(e)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	_, err = io.ReadFull(f, data)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errChanged
+	return complete(f, err)
+}
+
+// complete returns an error if a file was changed while it was read. A file that is too short was.
+func complete(f *seen.File, err error) error {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if unchanged := f.Unchanged(); unchanged != nil {
+			return unchanged
+		}
 	}
 	return err
 }
-
-var errChanged = errors.New("it changed while it was read")

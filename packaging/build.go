@@ -17,10 +17,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/packaging/seen"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -52,8 +53,13 @@ type Summary struct {
 }
 
 // Build packs a tree as tar.zst. It returns an error that lists everything a host would refuse to unpack.
-func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, error) {
-	entries, summary, err := scan(ctx, tree, o)
+func Build(ctx context.Context, dir string, w io.Writer, o Options) (Summary, error) {
+	tree, err := openTree(dir)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer tree.Close()
+	entries, summary, err := scan(ctx, dir, tree, o)
 	if err == nil {
 		entries, err = describe(tree, entries, &summary)
 	}
@@ -97,7 +103,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func packAll(ctx context.Context, archive *counter, tree string, entries []found, at time.Time) error {
+func packAll(ctx context.Context, archive *counter, tree *seen.Tree, entries []found, at time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files := readAhead(ctx, tree, entries)
@@ -105,16 +111,25 @@ func packAll(ctx context.Context, archive *counter, tree string, entries []found
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := pack(ctx, archive, tree, e, at, files); err != nil {
-			return fmt.Errorf("packing %s: %w", e.name, err)
+		err := pack(ctx, archive, tree, e, at, files)
+		if errors.Is(err, seen.ErrChanged) {
+			return err // it has the name
+		}
+		if err != nil {
+			return fmt.Errorf("packing %s: %w", e.Name, err)
 		}
 	}
 	return nil
 }
 
 // Check returns an error that lists everything in a tree that Build would refuse, without packing it.
-func Check(ctx context.Context, tree string, o Options) error {
-	_, _, err := scan(ctx, tree, o)
+func Check(ctx context.Context, dir string, o Options) error {
+	tree, err := openTree(dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	_, _, err = scan(ctx, dir, tree, o)
 	return err
 }
 
@@ -140,46 +155,52 @@ func Drop(tree string, patterns []string) error {
 
 // found is one entry of a tree that will be packed.
 type found struct {
-	name string // slash-separated, relative to the tree
-	info fs.FileInfo
-	link string // target of a symbolic link
+	seen.Entry
+
 	data []byte // the content of a file that is not in the tree
 }
 
 // leftOut reports whether a file or directory is left out of artifacts.
-func (o Options) leftOut(file, name string) bool {
-	return path.Base(name) == ".git" || same(file, o.Skip) || leaves(o.LeaveOut, name)
+func (o Options) leftOut(name string, skipped bool) bool {
+	return path.Base(name) == ".git" || skipped || leaves(o.LeaveOut, name)
 }
 
-func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error) {
+// openTree opens a tree, which must be a directory.
+func openTree(dir string) (*seen.Tree, error) {
+	tree, err := seen.Open(dir)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = diag.Usage.Hint(fmt.Errorf("%s is not a directory", dir), "give the directory whose content is the release")
+	}
+	return tree, err
+}
+
+func scan(ctx context.Context, dir string, tree *seen.Tree, o Options) ([]found, Summary, error) {
 	var entries []found
 	var summary Summary
 	var problems diag.List
-	err := filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	skipped := same(o.Skip)
+	err := tree.Walk(func(e seen.Entry) error {
+		if e.Mode.IsDir() && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		name, err := filepath.Rel(tree, file)
-		if err != nil || name == "." {
-			return errors.Join(err, mustBeDir(tree, d), ctx.Err())
+		if e.Name == "." {
+			return nil
 		}
-		name = filepath.ToSlash(name)
-		if o.leftOut(file, name) {
-			summary.LeftOut = append(summary.LeftOut, name)
-			if d.IsDir() {
+		if o.leftOut(e.Name, skipped(filepath.Join(dir, filepath.FromSlash(e.Name)), e)) {
+			summary.LeftOut = append(summary.LeftOut, e.Name)
+			if e.Mode.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		e, problem := examine(tree, name, d)
-		if problem != "" {
-			problems.Add(diag.Pos{File: name}, "%s", problem)
+		if problem := refused(e); problem != "" {
+			problems.Add(diag.Pos{File: e.Name}, "%s", problem)
 			return nil
 		}
-		entries = append(entries, e)
+		entries = append(entries, found{Entry: e})
 		summary.Files++
-		if e.info.Mode().IsRegular() {
-			summary.Bytes += e.info.Size()
+		if e.Mode.IsRegular() {
+			summary.Bytes += e.Size
 		}
 		return nil
 	})
@@ -189,41 +210,27 @@ func scan(ctx context.Context, tree string, o Options) ([]found, Summary, error)
 	return entries, summary, errors.Join(err, problems.Err())
 }
 
-func mustBeDir(tree string, d fs.DirEntry) error {
-	if d.IsDir() {
-		return nil
-	}
-	return diag.Usage.Hint(fmt.Errorf("%s is not a directory", tree), "give the directory whose content is the release")
-}
-
-func same(file, skip string) bool {
-	if skip == "" {
-		return false
-	}
-	a, errA := os.Stat(file)
-	b, errB := os.Stat(skip)
-	return errA == nil && errB == nil && os.SameFile(a, b)
-}
-
-// examine reads the data for packing an entry. problem is the reason why hosts would refuse it, or "".
-func examine(tree, name string, d fs.DirEntry) (e found, problem string) {
-	info, err := d.Info()
-	if err != nil {
-		return e, err.Error()
-	}
-	e = found{name: name, info: info}
-	switch {
-	case info.Mode().IsRegular(), info.IsDir():
-	case info.Mode()&fs.ModeSymlink != 0:
-		e.link, err = os.Readlink(filepath.Join(tree, filepath.FromSlash(name)))
-		if err != nil {
-			return e, err.Error()
+// same returns a function that reports whether a path leads to a file.
+func same(skip string) func(file string, e seen.Entry) bool {
+	one, err := os.Stat(skip)
+	return func(file string, e seen.Entry) bool {
+		if err != nil || e.Mode.IsRegular() && e.Size != one.Size() {
+			return false
 		}
-		return e, linkProblem(name, e.link)
-	default:
-		return e, fmt.Sprintf("it is a %s, and only files, directories and links can be released", kindName(info.Mode()))
+		other, err := os.Stat(file)
+		return err == nil && os.SameFile(one, other)
 	}
-	return e, ""
+}
+
+// refused returns the reason why hosts would refuse an entry, or "".
+func refused(e seen.Entry) string {
+	switch {
+	case e.Mode.IsRegular(), e.Mode.IsDir():
+		return ""
+	case e.Mode&fs.ModeSymlink != 0:
+		return linkProblem(e.Name, e.Link)
+	}
+	return fmt.Sprintf("it is a %s, and only files, directories and links can be released", kindName(e.Mode))
 }
 
 func linkProblem(name, link string) string {
@@ -246,19 +253,19 @@ func kindName(mode fs.FileMode) string {
 	return "device"
 }
 
-func pack(ctx context.Context, archive *counter, tree string, e found, at time.Time, files *ahead) error {
-	h := &tar.Header{Name: e.name, ModTime: at, Mode: 0o644}
+func pack(ctx context.Context, archive *counter, tree *seen.Tree, e found, at time.Time, files *ahead) error {
+	h := &tar.Header{Name: e.Name, ModTime: at, Mode: 0o644}
 	if at.IsZero() {
 		h.ModTime = time.Unix(0, 0)
 	}
 	switch {
-	case e.info.IsDir():
-		h.Typeflag, h.Name, h.Mode = tar.TypeDir, e.name+"/", 0o755
-	case e.link != "":
-		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.link, 0o777
+	case e.Mode.IsDir():
+		h.Typeflag, h.Name, h.Mode = tar.TypeDir, e.Name+"/", 0o755
+	case e.Link != "":
+		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.Link, 0o777
 	default:
-		h.Typeflag, h.Size = tar.TypeReg, e.info.Size()
-		if e.info.Mode()&0o111 != 0 {
+		h.Typeflag, h.Size = tar.TypeReg, e.Size
+		if e.Mode&0o111 != 0 {
 			h.Mode = 0o755
 		}
 	}
@@ -277,22 +284,19 @@ func pack(ctx context.Context, archive *counter, tree string, e found, at time.T
 		_, err = archive.Write(data)
 		return err
 	}
-	return packFile(ctx, archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
+	return packFile(ctx, archive, tree, e.Entry)
 }
 
 // copySize is the number of bytes of a large file that are read at once.
 const copySize = 1 << 20
 
 // packFile copies exactly the number of bytes in the header. It returns an error if the file changes meanwhile.
-func packFile(ctx context.Context, archive *counter, file string, size int64) error {
-	f, err := walk.OpenFile(file)
+func packFile(ctx context.Context, archive *counter, tree *seen.Tree, e seen.Entry) error {
+	f, err := tree.Open(e)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	n, err := io.CopyBuffer(archive, io.LimitReader(artifact.Stoppable(ctx, f), size), make([]byte, min(size, copySize)))
-	if err == nil && n != size {
-		err = errChanged
-	}
-	return err
+	_, err = io.CopyBuffer(archive, io.LimitReader(artifact.Stoppable(ctx, f), e.Size), make([]byte, min(e.Size, copySize)))
+	return complete(f, err)
 }

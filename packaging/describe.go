@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
+	"github.com/corpus-agent/corpus-agent/packaging/seen"
 )
 
 // describe adds the file with the requirements of its programs to the entries of a tree that no builder made; hosts
@@ -17,18 +17,19 @@ import (
 // directory of that name, and to one with programs for several architectures.
 //
 // Only executable files are examined, since others may be data for machines of another architecture.
-func describe(tree string, entries []found, s *Summary) ([]found, error) {
+func describe(tree *seen.Tree, entries []found, s *Summary) ([]found, error) {
 	dir := path.Dir(needs.File)
-	var programs []string
+	var programs []seen.Entry
+	var names []string
 	for _, e := range entries {
-		if e.name == dir {
+		if e.Name == dir {
 			return entries, nil
 		}
-		if e.info.Mode().IsRegular() && e.info.Mode()&0o111 != 0 {
-			programs = append(programs, e.name)
+		if e.Mode.IsRegular() && e.Mode&0o111 != 0 {
+			programs, names = append(programs, e.Entry), append(names, e.Name)
 		}
 	}
-	n, err := needs.OfFiles(os.DirFS(tree), programs)
+	n, err := needs.OfFiles(tree.Files(programs), names)
 	if mixed, is := errors.AsType[*needs.Mixed](err); is {
 		s.Mixed = mixed.Error()
 		return entries, nil
@@ -48,27 +49,15 @@ func describe(tree string, entries []found, s *Summary) ([]found, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := found{name: needs.File, data: append(data, '\n')}
-	file.info = made{size: int64(len(file.data))}
-	s.Files, s.Bytes = s.Files+2, s.Bytes+file.info.Size()
+	file := found{data: append(data, '\n')}
+	file.Entry = seen.Entry{Name: needs.File, Size: int64(len(file.data))}
+	s.Files, s.Bytes = s.Files+2, s.Bytes+file.Size
 	at := slices.IndexFunc(entries, func(e found) bool {
-		top, _, _ := strings.Cut(e.name, "/")
+		top, _, _ := strings.Cut(e.Name, "/")
 		return top > dir
 	})
 	if at < 0 {
 		at = len(entries)
 	}
-	return slices.Insert(entries, at, found{name: dir, info: made{mode: fs.ModeDir}}, file), nil
+	return slices.Insert(entries, at, found{Entry: seen.Entry{Name: dir, Mode: fs.ModeDir}}, file), nil
 }
-
-// made is what packing reads of the information about an entry that is not in the tree.
-type made struct {
-	fs.FileInfo
-
-	size int64
-	mode fs.FileMode
-}
-
-func (m made) Size() int64       { return m.size }
-func (m made) Mode() fs.FileMode { return m.mode }
-func (m made) IsDir() bool       { return m.mode.IsDir() }

@@ -2,11 +2,8 @@ package packaging
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +11,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/packaging/leaks"
+	"github.com/corpus-agent/corpus-agent/packaging/seen"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -45,23 +43,22 @@ func (o Options) allows(name, rule string) bool {
 
 // CheckSecrets returns an error that lists the files which look like secrets in a tree that is published unchanged. The
 // tree's corpus.yaml lists exceptions; no file is left out.
-func CheckSecrets(ctx context.Context, tree string) error {
-	r, err := recipe.Load(os.DirFS(tree))
+func CheckSecrets(ctx context.Context, dir string) error {
+	r, err := recipe.Load(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
-	var entries []found
-	err = filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
-		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(tree, file)
-		entries = append(entries, found{name: filepath.ToSlash(name), info: info})
+	tree, err := openTree(dir)
+	if err != nil {
 		return err
+	}
+	defer tree.Close()
+	var entries []found
+	err = tree.Walk(func(e seen.Entry) error {
+		if e.Mode.IsRegular() {
+			entries = append(entries, found{Entry: e})
+		}
+		return ctx.Err()
 	})
 	if err != nil {
 		return err
@@ -75,7 +72,7 @@ func CheckSecrets(ctx context.Context, tree string) error {
 
 // findSecrets adds the files that look like secrets to the problems of a tree, in their order. It reads several
 // files concurrently.
-func (o Options) findSecrets(ctx context.Context, tree string, entries []found, problems *diag.List) error {
+func (o Options) findSecrets(ctx context.Context, tree *seen.Tree, entries []found, problems *diag.List) error {
 	const share = 64 // files per worker
 	findings := make([][]leaks.Finding, len(entries))
 	scanner, err := leaks.New()
@@ -90,11 +87,15 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 				if err := within.Err(); err != nil {
 					return err
 				}
-				if !entries[i].info.Mode().IsRegular() || o.allows(entries[i].name, "") {
+				e := entries[i].Entry
+				if !e.Mode.IsRegular() || o.allows(e.Name, "") {
 					continue
 				}
-				// Packing reports a file that cannot be read.
-				findings[i], _ = scanner.File(within, filepath.Join(tree, filepath.FromSlash(entries[i].name)), entries[i].name)
+				found, err := scanOne(within, scanner, tree, e)
+				if err != nil {
+					return err
+				}
+				findings[i] = found
 			}
 			return nil
 		})
@@ -104,15 +105,26 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 	}
 	for i, e := range entries {
 		for _, f := range findings[i] {
-			if !o.allows(e.name, f.Rule) {
-				problems.Add(diag.Pos{File: e.name, Line: f.Line}, "%s", f).
+			if !o.allows(e.Name, f.Rule) {
+				problems.Add(diag.Pos{File: e.Name, Line: f.Line}, "%s", f).
 					WithHint(diag.Tree, "leave it out (`leave_out` in corpus.yaml); in a pillar, encrypt the value with "+
 						"age; or if it is not a secret, allow it there: "+
-						"`allow_secrets: [{path: "+e.name+", rule: "+f.Rule+", reason: ...}]`")
+						"`allow_secrets: [{path: "+e.Name+", rule: "+f.Rule+", reason: ...}]`")
 			}
 		}
 	}
 	return nil
+}
+
+// scanOne scans one file. A file that cannot be opened is an error, since a user who changes the tree can make packing
+// find another one.
+func scanOne(ctx context.Context, s *leaks.Scanner, tree *seen.Tree, e seen.Entry) ([]leaks.Finding, error) {
+	f, err := tree.Open(e)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return s.File(ctx, f, e.Name)
 }
 
 // leaves reports whether a pattern leaves out a path. A pattern without a slash matches names in any directory.

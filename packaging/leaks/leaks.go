@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Finding is a place that looks like a secret. It does not contain the secret.
@@ -42,14 +41,9 @@ func New() (*Scanner, error) {
 	return &Scanner{rules: rules}, err
 }
 
-// File scans a file, which has a slash-separated name in its tree. If one rule matches several places, the first is
+// File scans the content of a file, which has a slash-separated name in its tree. If one rule matches several places, the first is
 // returned. It returns the context's error once the context is done.
-func (s *Scanner) File(ctx context.Context, file, name string) ([]Finding, error) {
-	f, err := walk.OpenFile(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+func (s *Scanner) File(ctx context.Context, f io.Reader, name string) ([]Finding, error) {
 	found, public, err := s.rules.scan(artifact.Stoppable(ctx, f), name)
 	if err != nil || len(found) > 0 || !secretName(name) || public && keyName(name) {
 		return found, err

@@ -1,6 +1,7 @@
 package leaks_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -22,14 +23,10 @@ func scanner(t *testing.T) *leaks.Scanner {
 	return s
 }
 
-// scan writes a file with a name in a new directory and scans it.
+// scan scans a text as the content of a file with a name.
 func scan(t *testing.T, s *leaks.Scanner, name, text string) []leaks.Finding {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	found, err := s.File(t.Context(), file, name)
+	found, err := s.File(t.Context(), strings.NewReader(text), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +155,11 @@ func TestOrdinaryTreesHaveNoFindings(t *testing.T) {
 				return err
 			}
 			files++
-			found, err := s.File(t.Context(), file, filepath.ToSlash(file))
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			found, err := s.File(t.Context(), bytes.NewReader(data), filepath.ToSlash(file))
 			if len(found) > 0 {
 				t.Errorf("%s: %+v", file, found)
 			}

@@ -74,7 +74,7 @@ func (b *build) installed(ctx context.Context) error {
 		b.recipe.Package.Command[i] = word
 	}
 	var err error
-	b.files, err = installed.Files(ctx, installed.Request{Place: place, Tree: os.DirFS(b.Source), Recipe: b.recipe,
+	b.files, err = installed.Files(ctx, installed.Request{Place: place, Tree: walk.Files(b.Source), Recipe: b.recipe,
 		Render: b.Render})
 	return errors.Join(append(errs, err)...)
 }
