@@ -297,6 +297,7 @@ func packFile(ctx context.Context, archive *counter, tree *seen.Tree, e seen.Ent
 		return err
 	}
 	defer f.Close()
-	_, err = io.CopyBuffer(archive, io.LimitReader(artifact.Stoppable(ctx, f), e.Size), make([]byte, min(e.Size, copySize)))
+	content := io.LimitReader(artifact.Stoppable(ctx, f), e.Size)
+	_, err = io.CopyBuffer(archive, content, make([]byte, min(e.Size, copySize)))
 	return complete(f, err)
 }

@@ -41,8 +41,8 @@ func New() (*Scanner, error) {
 	return &Scanner{rules: rules}, err
 }
 
-// File scans the content of a file, which has a slash-separated name in its tree. If one rule matches several places, the first is
-// returned. It returns the context's error once the context is done.
+// File scans the content of a file, which has a slash-separated name in its tree. If one rule matches several places,
+// the first is returned. It returns the context's error once the context is done.
 func (s *Scanner) File(ctx context.Context, f io.Reader, name string) ([]Finding, error) {
 	found, public, err := s.rules.scan(artifact.Stoppable(ctx, f), name)
 	if err != nil || len(found) > 0 || !secretName(name) || public && keyName(name) {

@@ -18,12 +18,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ErrChanged is the error for a tree that is changed between two looks at it.
-var ErrChanged = errors.New("changed while the tree was packed")
+// ErrChanged is the error for a tree that is changed between two looks at it. Errors that it matches have the path.
+var ErrChanged = errors.New("the tree was changed")
+
+type changedError struct{ error }
+
+func (c changedError) Unwrap() error { return c.error }
+
+func (c changedError) Is(target error) bool { return target == ErrChanged }
 
 func changed(name string) error {
-	return diag.Tree.Hint(fmt.Errorf("%s %w", diag.OneLine(name), ErrChanged),
-		"build from a copy that only you can change")
+	return changedError{diag.Tree.Hint(fmt.Errorf("%s changed while the tree was packed", diag.OneLine(name)),
+		"build from a copy that only you can change")}
 }
 
 // Tree is an open directory. It is safe for concurrent use.
