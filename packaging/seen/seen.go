@@ -38,9 +38,15 @@ type Tree struct {
 	root *walk.Root
 }
 
-// Open opens a tree. Links on the way to it are followed. The caller must close it.
+// Open opens a tree, which is a directory and not a link. Links on the way to it are followed. The caller must close
+// it.
 func Open(dir string) (*Tree, error) {
-	all, err := walk.Open(walk.Options{Dir: dir})
+	file, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	all, err := walk.Open(walk.Options{Dir: walk.Handle(int(file.Fd()))})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/corpus-agent/corpus-agent/packaging/seen"
 )
 
@@ -41,6 +43,28 @@ func TestWalkHasTheOrderOfWalkDir(t *testing.T) {
 	})
 	if want := []string{".", "a", "a/b", "a/b/c", "a/z", "a.b", "ba", "c"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("walked %q (%v), want %q", names, err, want)
+	}
+}
+
+// TestTreeIsNoLink opens a link to a directory, which a user may have put in the place of the tree.
+func TestTreeIsNoLink(t *testing.T) {
+	dir, _ := tree(t, "a")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := seen.Open(link); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("error is %v, want ENOTDIR", err)
+		if err == nil {
+			_ = opened.Close()
+		}
+	}
+	opened, err := seen.Open(link + "/") // names the directory
+	if err == nil {
+		err = opened.Close()
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
