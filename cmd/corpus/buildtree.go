@@ -38,6 +38,8 @@ type buildHow struct {
 	log     string // of a build that fails; "" for beside the first output
 
 	unscanned bool // without looking for secrets
+
+	said func(name, version string) error // checks what the recipe says before the tree is built; may be nil
 }
 
 // built is what a build says: as JSON, and as text.
@@ -79,8 +81,12 @@ func (p *program) makeOutputs(ctx context.Context, tree string, how buildHow) (m
 	if err := errors.Join(p.noteNames(tree, r), p.noteChangeable(tree, r), p.warnOfMistakes(ctx, tree)); err != nil {
 		return made, err
 	}
-	if !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
-		len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst") {
+	plain := !how.check && len(how.outputs) == 1 && r.Builder == "" && len(r.Files)+
+		len(r.Hooks.All()) == 0 && strings.HasSuffix(how.outputs[0], ".tar.zst")
+	if err := how.checkSaid(r, plain); err != nil {
+		return made, err
+	}
+	if plain {
 		return p.pack(ctx, tree, how, packaging.Options{Time: at, Skip: how.outputs[0], LeaveOut: r.LeaveOut,
 			Allow: packaging.AllowedBy(r), Checked: how.unscanned})
 	}
@@ -103,6 +109,19 @@ func (p *program) makeOutputs(ctx context.Context, tree string, how buildHow) (m
 	}
 	return built{result, fmt.Sprintf("built %s %s: %s\ncontent %s", result.Name, result.Version,
 		strings.Join(result.Outputs, ", "), result.Content)}, nil
+}
+
+// checkSaid checks the name and the version in a recipe that the artifact will have. The pipeline writes the version of
+// the command line.
+func (how buildHow) checkSaid(r recipe.Recipe, plain bool) error {
+	if how.said == nil || len(r.Files) > 0 {
+		return nil
+	}
+	version := r.Version
+	if !plain || version == "git" {
+		version = ""
+	}
+	return how.said(r.Name, version)
 }
 
 // renderDefaults renders a template for packages and images.

@@ -115,6 +115,7 @@ func (p *program) publishTree(ctx context.Context, tree string, request releases
 	request.File = filepath.Join(dir, request.Project+"-"+request.Version+".tar.zst")
 	how := buildHow{outputs: []string{request.File}, version: request.Version, unscanned: request.Check == nil,
 		log: request.Project + "-" + request.Version + ".log"}
+	how.said = func(name, version string) error { return request.CheckSaid(tree, name, version) }
 	how.beside = func(file string) (io.Writer, error) {
 		stage, err := releases.Stage(ctx, publisher, request, file)
 		if err != nil || stage == nil {

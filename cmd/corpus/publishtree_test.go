@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // inStore returns the names of all files below deploy/ in the store, those that are not objects included.
@@ -52,7 +54,17 @@ func TestPublishOfATreeIsThatOfItsArtifact(t *testing.T) {
 	if after := s.inStore(); !slices.Equal(after, before) {
 		t.Errorf("refused trees left %v in a store with %v", after, before)
 	}
-	s.write("tree/corpus.yaml", "name: myapp\nbuilder: tree\n")
+	pipe := s.path("tree/pipe") // packing would refuse it
+	if err := unix.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(2, "publish myapp 1.2 @tree", s.path("tree")+" is version 7.0")
+	s.write("tree/corpus.yaml", "name: theirs\nbuilder: tree\n")
+	s.expect(2, "publish myapp 1.2 @tree", "of the project theirs")
+	s.remove("tree/corpus.yaml")
+	s.expect(2, "publish myapp 1.2 @tree --channel testign", "nearly that of testing")
+	s.remove("tree/pipe")
+	s.write("tree/corpus.yaml", "name: myapp\nbuilder: tree\nversion: \"7.0\"\n")
 	s.expect(0, "publish myapp 1.3 @tree", "published myapp 1.3")
 	if !slices.ContainsFunc(s.inStore(), func(name string) bool {
 		return strings.HasSuffix(name, ".1.3.tar.zst.provenance.json")

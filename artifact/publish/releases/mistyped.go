@@ -38,24 +38,37 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 		}
 	}
 	name, version, err := recipeSays(ctx, release, r.File)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	if version != "" && version != r.Version {
+		// A build with --version writes that version, not the recipe's, into the provenance beside the artifact.
+		built, err := builtAs(strings.TrimSuffix(r.File, "."+string(release.Format)) + ".provenance.json")
+		if err != nil {
+			return err
+		}
+		if built == r.Version {
+			version = ""
+		}
+	}
+	return r.CheckSaid(r.File, name, version)
+}
+
+// CheckSaid returns an error for an artifact, or the tree of one, whose recipe names another project or version; "" for
+// none.
+func (r Request) CheckSaid(what, name, version string) error {
+	switch {
+	case r.New:
 	case name != "" && name != r.Project:
 		return publish.NewMistake(diag.Usage, publish.HintIfMeant,
-			"%s is an artifact of the project %s, as its %s says, and was to be published as one of %s", r.File, name,
+			"%s is an artifact of the project %s, as its %s says, and was to be published as one of %s", what, name,
 			recipe.Name, r.Project)
-	case version == "" || version == r.Version:
-		return nil
+	case version != "" && version != r.Version:
+		return publish.NewMistake(diag.Usage, publish.HintIfMeant,
+			"%s is version %s, as its %s says, and was to be published as %s",
+			what, version, recipe.Name, r.Version)
 	}
-	// A build with --version writes that version, not the recipe's, into the provenance beside the artifact.
-	built, err := builtAs(strings.TrimSuffix(r.File, "."+string(release.Format)) + ".provenance.json")
-	if err != nil || built == r.Version {
-		return err
-	}
-	return publish.NewMistake(diag.Usage, publish.HintIfMeant,
-		"%s is version %s, as its %s says, and was to be published as %s",
-		r.File, version, recipe.Name, r.Version)
+	return nil
 }
 
 // recipeSays returns the project and the version that the recipe in an artifact names, or "".

@@ -41,6 +41,8 @@ type Request struct {
 	// After is the release from which this one was made, if it was in Channel; empty for none. If the channel names
 	// another release now, the error is a *Moved.
 	After artifact.Digest
+
+	unpacked bool // only what needs no artifact is checked
 }
 
 // Publish uploads an artifact, signs it as a version of its project, and points a channel at it. If the same bytes are
@@ -62,11 +64,7 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	if err := checkMistyped(ctx, p, release, r); err != nil {
 		return artifact.Release{}, err
 	}
-	if r.New && !p.New {
-		meant := *p
-		meant.New = true
-		p = &meant
-	}
+	p = r.publisher(p)
 	delegated, err := mayPublish(ctx, p, release, r)
 	if err != nil {
 		return artifact.Release{}, err
@@ -87,6 +85,16 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 		}
 	}
 	return release, err
+}
+
+// publisher returns a publisher that takes names that look mistyped, if they are meant.
+func (r Request) publisher(p *publish.Publisher) *publish.Publisher {
+	if !r.New || p.New {
+		return p
+	}
+	meant := *p
+	meant.New = true
+	return &meant
 }
 
 // mayPublish returns an error, before anything is written or uploaded, for a version whose metadata could not be
@@ -224,6 +232,13 @@ func add(ctx context.Context, n *publish.Next, about described, wanted Request) 
 	}
 	if channel == "" {
 		return nil
+	}
+	if wanted.unpacked {
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		return n.CheckChannelName(channel, channels)
 	}
 	return point(ctx, n, role, artifact.Ref{Project: r.Project, Channel: channel}, r, origin{what: "publish"})
 }

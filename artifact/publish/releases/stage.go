@@ -23,7 +23,8 @@ func Stage(ctx context.Context, p *publish.Publisher, r Request, file string) (*
 	}
 	release := artifact.Release{Project: r.Project, Version: r.Version, Format: format,
 		Digest: artifact.NewDigest([32]byte{})} // no artifact has it
-	delegated, err := mayPublish(ctx, p, release, Request{Project: r.Project, Version: r.Version, Force: true})
+	delegated, err := mayPublish(ctx, r.publisher(p), release, Request{Project: r.Project, Version: r.Version,
+		Channel: r.Channel, Force: true, unpacked: true})
 	var published *Immutable
 	if errors.As(err, &published) || errors.Is(err, trust.ErrNoProject) || err == nil && !delegated {
 		return nil, nil // Publish decides with the artifact
