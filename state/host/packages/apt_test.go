@@ -262,8 +262,8 @@ func TestInterruptedDpkg(t *testing.T) {
 	}
 }
 
-// TestDamagedPackagesAreInstalledAgain has a package that dpkg was killed in, so that dpkg and apt refuse to do anything
-// with it. A state that may change the host installs it again first.
+// TestDamagedPackagesAreInstalledAgain has a package that dpkg was killed in, so that dpkg and apt refuse to do
+// anything with it. A state that may change the host installs it again first.
 func TestDamagedPackagesAreInstalledAgain(t *testing.T) {
 	const damaged = "Package: foo\nStatus: install reinstreq half-installed\nVersion: 2\nArchitecture: all\n"
 	for _, repairs := range []bool{true, false} {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -34,14 +33,15 @@ func (*Killed) HostFault() {}
 
 // Hint suggests where to look for the reason.
 func (k *Killed) Hint() string {
-	hint := "see `journalctl` for what ended it; the next run tries again"
-	if k.Signal == sigkill || k.Signal == unknownSignal {
-		hint = "the kernel kills a process where memory runs out, which `journalctl -k` shows; the next run tries again"
+	switch {
+	case k.Script:
+		return diag.Packages.Coded("the kernel kills a process where memory runs out, which `journalctl -k` shows; " +
+			"otherwise see what the script does")
+	case k.Signal == sigkill || k.Signal == unknownSignal:
+		return diag.Packages.Coded("the kernel kills a process where memory runs out, which `journalctl -k` shows; " +
+			"the next run tries again")
 	}
-	if k.Script {
-		hint += ", and otherwise see what the script does"
-	}
-	return diag.Packages.Coded(hint)
+	return diag.Packages.Coded("see `journalctl` for what ended it; the next run tries again")
 }
 
 const (
@@ -111,17 +111,17 @@ func printedFault(out host.Output) (syscall.Errno, string) {
 }
 
 // errorLines matches messages of package managers, with the indented line in which dpkg has the reason.
-var errorLines = sync.OnceValue(func() *regexp.Regexp {
+func errorLines() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:E: |(?i:error|fatal)\b|\w+Error: |\[Errno |dpkg(?:-\w+)?(?: \(subprocess\))?: ` +
 		`(?:error|unrecoverable))[^\n]*(?:\n[ \t][^\n]*)?`)
-})
+}
 
 // messagePrefix matches the start of a message that only says that it is an error.
-var messagePrefix = sync.OnceValue(func() *regexp.Regexp {
+func messagePrefix() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:E|(?i:error)|dpkg: error): |^dpkg: error processing `)
-})
+}
 
-// killedIn returns the program that a signal ended by the messages of apt, dpkg, rpm and pacman, or nil.
+// killedIn returns the program that a signal ended by the messages of apt, dpkg and rpm, or nil.
 func killedIn(text string) *Killed {
 	if m := endedProgram().FindStringSubmatch(text); m != nil {
 		signal := unknownSignal
@@ -140,26 +140,26 @@ func killedIn(text string) *Killed {
 }
 
 // endedProgram matches messages of apt about dpkg, and about its own programs.
-var endedProgram = sync.OnceValue(func() *regexp.Regexp {
+func endedProgram() *regexp.Regexp {
 	return regexp.MustCompile(
 		`Sub-process (\S+) (?:exited unexpectedly|received (?:signal (\d+)|(a segmentation fault)))|Method (\S+) has died`)
-})
+}
 
 // killedChild matches messages about a program or script that SIGKILL ended. A shell reports that as status 137.
-var killedChild = sync.OnceValue(func() *regexp.Regexp {
+func killedChild() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*(?:dpkg(?:-\w+)?: error: )?(?:` +
 		`([^\n:]+) subprocess was killed by signal \(Killed\)|subprocess ([^\n:]+) was killed by signal \(Killed\)|` +
 		`([^\n:]+ script) subprocess returned error exit status 137|` +
 		`subprocess ([^\n:]+ script) returned error exit status 137|` +
 		`(?:warning: |error: )?([^\n]+ scriptlet) failed, (?:signal 9|exit status 137)\b)`)
-})
+}
 
 // fullDisk matches messages about too little space without an error number.
-var fullDisk = sync.OnceValue(func() *regexp.Regexp {
+func fullDisk() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)enough free space in \S|more space needed on the|` +
 		`needs \d+[^\n]* on the \S+ filesystem|` +
 		`Partition \S+ too full|not enough free disk space|(?:not enough|insufficient) (?:disk )?space`)
-})
+}
 
 // orFull returns err with ENOSPC if the output says that there is too little space.
 func orFull(out host.Output, err error) error {
@@ -176,10 +176,10 @@ func withoutRemarks(out host.Output) host.Output {
 	return out
 }
 
-var remarks = sync.OnceValue(func() *regexp.Regexp {
+func remarks() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:(?:[EW]: )?Can not write log \(|debconf: (?:delaying package configuration|` +
 		`unable to initialize frontend|falling back to frontend|\()|dpkg-preconfigure: unable to re-open stdin)[^\n]*\n?`)
-})
+}
 
 // roomIn returns the hint about a full disk among the clues of a package manager.
 func roomIn(clues []clue) string {
