@@ -51,6 +51,7 @@ func TestMain(m *testing.M) {
 	// Each test makes a small host, whose heap is collected often: that would be a fifth of the processor time.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
+		os.Setenv("GOGC", "400") // for process.CollectOften, too
 	}
 	os.Exit(m.Run())
 }

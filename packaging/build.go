@@ -15,12 +15,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/packaging/seen"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -66,8 +66,7 @@ func Build(ctx context.Context, dir string, w io.Writer, o Options) (Summary, er
 	if err != nil {
 		return Summary{}, err
 	}
-	// Little memory is live for long and much is allocated: collecting earlier costs almost nothing.
-	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	defer process.CollectOften()()
 	compressed, err := newFrames(w)
 	if err != nil {
 		return Summary{}, err

@@ -22,6 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
@@ -60,10 +61,7 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	if err := f.tidy(ctx, releases, missing); err != nil {
 		return err
 	}
-	// Little memory is live at any time and much is allocated: collecting earlier costs almost nothing and lowers the
-	// peak.
-	before := debug.SetGCPercent(30)
-	defer func() { debug.SetGCPercent(min(before, 100)) }() // the heap has outgrown a delay of the first collection
+	defer process.CollectOften()()
 	group, within := errgroup.WithContext(ctx)
 	for _, release := range missing {
 		group.Go(func() error { return f.addSigners(release, f.fetchRelease(within, release)) })
