@@ -19,14 +19,15 @@ func Foreign(tree fs.FS, units []string) ([]string, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	unknown := slices.DeleteFunc(slices.Clone(units), func(unit string) bool { return known[path.Base(unit)] })
+	if err != nil || len(unknown) == 0 {
+		return nil, err // mostly: no other file needs to be read
 	}
 	err = search(tree, func(file string) bool { return file != recipe.Name }, func(_ string, data []byte) {
-		for _, unit := range units {
+		for _, unit := range unknown {
 			stem, _, _ := strings.Cut(strings.TrimSuffix(unit, path.Ext(unit)), "@")
 			known[path.Base(unit)] = known[path.Base(unit)] || bytes.Contains(data, []byte(path.Base(stem)))
 		}
 	})
-	return slices.DeleteFunc(slices.Clone(units), func(unit string) bool { return known[path.Base(unit)] }), err
+	return slices.DeleteFunc(unknown, func(unit string) bool { return known[path.Base(unit)] }), err
 }

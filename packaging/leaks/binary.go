@@ -12,11 +12,16 @@ import (
 // mostBinary is the number of bytes at the start of a binary file that are scanned.
 const mostBinary = 64 << 20
 
+// headSize is the number of bytes at the start of a file that show whether it is binary.
+const headSize = 8 << 10
+
+// heads has the readers of the starts of files.
+var heads = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headSize) }}
+
 // readable returns the part of a file that is scanned. For a binary file this is the text in its first bytes: bytes
 // that are not text become zeros, and the zeros between the letters of UTF-16 are left out.
-func readable(r io.Reader) (text io.Reader, binary bool) {
-	b := bufio.NewReaderSize(r, 8<<10)
-	head, _ := b.Peek(8 << 10) // an error is returned by the read that follows
+func readable(b *bufio.Reader) (text io.Reader, binary bool) {
+	head, _ := b.Peek(headSize) // an error is returned by the read that follows
 	if bytes.IndexByte(head, 0) < 0 {
 		return b, false
 	}

@@ -14,6 +14,8 @@ type keywords struct {
 	next   []uint32 // by state and column; a state is the index of its row
 	ends   map[uint32][]keyword
 	first  uint32 // the first state in which a word ends; those after it are such states too
+
+	longest int // length of the longest word
 }
 
 // keyword is a word that ends in a state.
@@ -40,6 +42,9 @@ func newKeywords(rules map[string][]int) *keywords {
 		row[i] = uint32(at * columns)
 	}
 	k.first = uint32(len(states) * columns)
+	for _, word := range words {
+		k.longest = max(k.longest, len(word))
+	}
 	for _, i := range order {
 		for _, to := range states[i].next {
 			k.next = append(k.next, row[to])
@@ -115,16 +120,71 @@ func completed(states []trieState) []trieState {
 	return states
 }
 
+// streams is the number of parts of a text that are walked at the same time. Each step of one depends on the step
+// before it, so one alone would leave the processor waiting.
+const streams = 4
+
+// end is the end of words in a text, and the state there.
+type end struct {
+	at    int
+	state uint32
+}
+
 // walk calls visit for each occurrence of a word, in the order of their ends. The occurrence is text[from:to].
-func (k *keywords) walk(text string, visit func(from, to int, rules []int)) {
-	state := uint32(0)
-	for i := range len(text) {
-		state = k.next[state+uint32(k.column[text[i]])]
-		if state < k.first {
-			continue
-		}
-		for _, word := range k.ends[state] {
-			visit(i+1-word.length, i+1, word.rules)
+func (k *keywords) walk(text []byte, visit func(from, to int, rules []int)) {
+	for _, e := range k.found(text) {
+		for _, word := range k.ends[e.state] {
+			visit(e.at-word.length, e.at, word.rules)
 		}
 	}
+}
+
+// found returns the ends of words in a text, in order.
+func (k *keywords) found(text []byte) []end {
+	length := len(text) / streams
+	if length < k.longest {
+		return k.rest(nil, text, 0, 0)
+	}
+	var states [streams]uint32
+	for i := 1; i < streams; i++ {
+		states[i] = k.after(text[i*length-k.longest : i*length])
+	}
+	var ends [streams][]end
+	a, b, c, d := states[0], states[1], states[2], states[3]
+	as, bs, cs, ds := text[:length], text[length:2*length], text[2*length:3*length], text[3*length:4*length]
+	next, column, first := k.next, &k.column, k.first
+	for i := range as {
+		a = next[a+uint32(column[as[i]])]
+		b = next[b+uint32(column[bs[i]])]
+		c = next[c+uint32(column[cs[i]])]
+		d = next[d+uint32(column[ds[i]])]
+		if max(a, b, c, d) < first {
+			continue
+		}
+		for j, state := range [streams]uint32{a, b, c, d} {
+			if state >= first {
+				ends[j] = append(ends[j], end{j*length + i + 1, state})
+			}
+		}
+	}
+	return k.rest(slices.Concat(ends[:]...), text, streams*length, d)
+}
+
+// after returns the state after a text.
+func (k *keywords) after(text []byte) uint32 {
+	state := uint32(0)
+	for _, b := range text {
+		state = k.next[state+uint32(k.column[b])]
+	}
+	return state
+}
+
+// rest adds the ends of words in a text from a position on, before which is a state.
+func (k *keywords) rest(ends []end, text []byte, from int, state uint32) []end {
+	for i := from; i < len(text); i++ {
+		if state = k.next[state+uint32(k.column[text[i]])]; state >= k.first {
+			ends = append(ends, end{i + 1, state})
+		}
+	}
+	return ends
 }

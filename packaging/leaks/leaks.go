@@ -4,12 +4,13 @@
 package leaks
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -59,28 +60,31 @@ const (
 
 // scan reads a file. public reports that the file begins with keys or certificates, none of which is private.
 func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool, err error) {
-	r, binary := readable(r)
+	head := heads.Get().(*bufio.Reader)
+	defer heads.Put(head)
+	defer head.Reset(nil)
+	head.Reset(r)
+	r, binary := readable(head)
 	b := pieces.Get().(*[]byte)
 	defer pieces.Put(b)
 	rest := (*b)[:0]
 	seen := map[string]bool{}
 	for line, first := 1, true; ; first = false {
-		more, last, err := readPiece(r, rest)
-		if *b = more; err != nil || len(more) == len(rest) {
+		text, last, err := readPiece(r, rest)
+		if *b = text; err != nil || len(text) == len(rest) {
 			return found, public, err
 		}
-		text := string(more)
 		if first {
-			public = publicMark().MatchString(text) && !privateMark().MatchString(text)
+			public = publicMark().Match(text) && !privateMark().Match(text)
 		}
 		for _, m := range c.all(name, text, first) {
-			if seen[m.rule] || binary && m.rule == privateKey && !keyInBinary().MatchString(text[m.at:]) {
+			if seen[m.rule] || binary && m.rule == privateKey && !keyInBinary().Match(text[m.at:]) {
 				continue
 			}
 			seen[m.rule] = true
 			at := Finding{Rule: m.rule}
 			if !binary {
-				at.Line = line + strings.Count(text[:m.at], "\n")
+				at.Line = line + bytes.Count(text[:m.at], []byte{'\n'})
 			}
 			found = append(found, at)
 		}
@@ -88,8 +92,8 @@ func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool,
 			return found, public, nil
 		}
 		from := max(0, len(text)-overlap)
-		line += strings.Count(text[:from], "\n")
-		rest = append(more[:0], text[from:]...)
+		line += bytes.Count(text[:from], []byte{'\n'})
+		rest = append(text[:0], text[from:]...)
 	}
 }
 
@@ -129,9 +133,9 @@ var (
 )
 
 // all returns the matches of all rules.
-func (c *contents) all(name, text string, first bool) []match {
+func (c *contents) all(name string, text []byte, first bool) []match {
 	found := c.in(name, text)
-	if first && startsPrivate().MatchString(text) {
+	if first && startsPrivate().Match(text) {
 		found = append([]match{{rule: privateKey}}, found...)
 	}
 	return found

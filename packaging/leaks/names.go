@@ -42,14 +42,27 @@ var copied = sync.OnceValue(func() *regexp.Regexp {
 // secretName reports whether a file has the name of a secret, or of a copy of one, in any letter case.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
-	if base := path.Base(name); base == "cacert.pem" || example().MatchString(base) {
-		return false
+	names := []string{name}
+	if original := copied().ReplaceAllString(name, ""); original != name {
+		names = append(names, original)
 	}
-	names := []string{name, copied().ReplaceAllString(name, "")}
-	return slices.ContainsFunc(secretNames(), func(pattern string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return fits(pattern, name) })
-	})
+	secret := slices.ContainsFunc(patterns(), func(p pattern) bool { return slices.ContainsFunc(names, p.fits) })
+	base := path.Base(name)
+	return secret && base != "cacert.pem" && !example().MatchString(base)
 }
+
+// pattern is a pattern, and a text that is in every name that it fits.
+type pattern struct{ text, part string }
+
+// patterns returns the patterns for names.
+var patterns = sync.OnceValue(func() []pattern {
+	var all []pattern
+	for _, text := range secretNames() {
+		parts := strings.Split(text, "*")
+		all = append(all, pattern{text, slices.MaxFunc(parts, func(a, b string) int { return len(a) - len(b) })})
+	}
+	return all
+})
 
 // keyName reports whether a file has the name of a key, which may be a public one or a certificate.
 func keyName(name string) bool {
@@ -57,13 +70,16 @@ func keyName(name string) bool {
 	return ext == ".pem" || ext == ".key"
 }
 
-// fits reports whether a pattern matches the last elements of a path, as many as it has.
-func fits(pattern, name string) bool {
+// fits reports whether the pattern matches the last elements of a path, as many as it has.
+func (p pattern) fits(name string) bool {
+	if !strings.Contains(name, p.part) {
+		return false
+	}
 	parts := strings.Split(name, "/")
-	n := strings.Count(pattern, "/") + 1
+	n := strings.Count(p.text, "/") + 1
 	if len(parts) < n {
 		return false
 	}
-	ok, err := path.Match(pattern, strings.Join(parts[len(parts)-n:], "/"))
+	ok, err := path.Match(p.text, strings.Join(parts[len(parts)-n:], "/"))
 	return ok && err == nil
 }

@@ -1,6 +1,7 @@
 package leaks
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -26,7 +27,7 @@ func noisy() []string {
 type contents struct {
 	rules  []config.Rule
 	global []*config.Allowlist
-	runs   []runs    // what the matches of each rule have
+	needs  []demands // what the matches of each rule have
 	words  *keywords // of all rules
 }
 
@@ -69,7 +70,7 @@ func index(set config.Config) *contents {
 			words[word] = append(words[word], len(c.rules))
 		}
 		c.rules = append(c.rules, rule)
-		c.runs = append(c.runs, requiredRuns(rule.Regex.String()))
+		c.needs = append(c.needs, demandsOf(rule.Regex.String()))
 	}
 	c.words = newKeywords(words)
 	return c
@@ -82,7 +83,7 @@ type match struct {
 }
 
 // in returns the first match of each rule in a text, in the order of their positions.
-func (c *contents) in(name, text string) []match {
+func (c *contents) in(name string, text []byte) []match {
 	var found []match
 	for i, windows := range c.candidates(text) {
 		rule := &c.rules[i]
@@ -90,7 +91,7 @@ func (c *contents) in(name, text string) []match {
 			continue
 		}
 		for _, w := range windows {
-			if !c.runs[i].in(text[w.from:w.to]) {
+			if !c.needs[i].in(text[w.from:w.to]) {
 				continue
 			}
 			if at := c.rule(rule, text[w.from:w.to]); at >= 0 {
@@ -115,7 +116,7 @@ const (
 
 // candidates returns, by rule index, the parts of a text in which rules have a keyword. A private key has no fixed
 // length, so its part extends to the end of the text.
-func (c *contents) candidates(text string) map[int][]window {
+func (c *contents) candidates(text []byte) map[int][]window {
 	parts := map[int][]window{}
 	c.words.walk(text, func(from, to int, rules []int) {
 		for _, i := range rules {
@@ -139,9 +140,9 @@ func joined(windows []window, w window) []window {
 }
 
 // rule returns the position of the first secret that a rule finds in a text, or -1.
-func (c *contents) rule(rule *config.Rule, text string) int {
-	for _, place := range rule.Regex.FindAllStringSubmatchIndex(text, -1) {
-		whole, secret := text[place[0]:place[1]], captured(rule, text, place)
+func (c *contents) rule(rule *config.Rule, text []byte) int {
+	for _, place := range rule.Regex.FindAllSubmatchIndex(text, -1) {
+		whole, secret := string(text[place[0]:place[1]]), captured(rule, text, place)
 		if rule.Entropy > 0 && entropy(secret) <= rule.Entropy {
 			continue
 		}
@@ -161,16 +162,16 @@ func (c *contents) rule(rule *config.Rule, text string) int {
 var keyMaterial = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/]{40,}`) })
 
 // captured returns the secret in a match: the group that the rule names, or else the first group that matched.
-func captured(rule *config.Rule, text string, place []int) string {
+func captured(rule *config.Rule, text []byte, place []int) string {
 	if g := rule.SecretGroup; g > 0 && place[2*g] >= 0 {
-		return text[place[2*g]:place[2*g+1]]
+		return string(text[place[2*g]:place[2*g+1]])
 	}
 	for g := 2; g < len(place); g += 2 {
 		if place[g] >= 0 && place[g+1] > place[g] {
-			return text[place[g]:place[g+1]]
+			return string(text[place[g]:place[g+1]])
 		}
 	}
-	return strings.Trim(text[place[0]:place[1]], "\n")
+	return strings.Trim(string(text[place[0]:place[1]]), "\n")
 }
 
 // allowed reports whether an allowlist of the set matches. For a list with the condition AND all parts must match;
@@ -200,12 +201,12 @@ func allowed(lists []*config.Allowlist, secret, whole, line string) bool {
 	return false
 }
 
-func lineAround(text string, from, to int) string {
-	start := strings.LastIndexByte(text[:from], '\n') + 1
-	if end := strings.IndexByte(text[to:], '\n'); end >= 0 {
-		return text[start : to+end]
+func lineAround(text []byte, from, to int) string {
+	start := bytes.LastIndexByte(text[:from], '\n') + 1
+	if end := bytes.IndexByte(text[to:], '\n'); end >= 0 {
+		return string(text[start : to+end])
 	}
-	return text[start:]
+	return string(text[start:])
 }
 
 // entropy returns the Shannon entropy of a text, in bits per byte.
