@@ -14,8 +14,11 @@ func search(tree fs.FS, wanted func(file string) bool, visit func(file string, d
 		if d.IsDir() && d.Name() == ".git" {
 			return fs.SkipDir
 		}
+		if !d.Type().IsRegular() || !wanted(file) {
+			return nil
+		}
 		info, err := d.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxSearched || !wanted(file) {
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxSearched {
 			return err
 		}
 		data, err := fs.ReadFile(tree, file)

@@ -72,3 +72,19 @@ func TestPublishOfATreeIsThatOfItsArtifact(t *testing.T) {
 		t.Errorf("the statements of the build were not published: %v", s.inStore())
 	}
 }
+
+// TestPublishOfATreeSearchesOnce publishes a tree with a key that its recipe allows, which is not in the artifact: a
+// second search, of the artifact, would refuse the key.
+func TestPublishOfATreeSearchesOnce(t *testing.T) {
+	s := newStore(t)
+	if err := os.Mkdir(s.path("tree"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.write("tree/corpus.yaml", "leave_out: [corpus.yaml]\nallow_secrets: [{path: key.pem, reason: a test}]\n")
+	s.write("tree/key.pem", "-----BEGIN "+"PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\n")
+	s.expect(0, "publish myapp 1.0 @tree", "published myapp 1.0")
+	s.expect(0, "build @tree -o @app.tar.zst", "")
+	if code := s.run("publish myapp 1.0 @app.tar.zst"); code == 0 || !strings.Contains(s.err, "private key") {
+		t.Errorf("the artifact with its private key: exit code %d\n%s", code, s.err)
+	}
+}
