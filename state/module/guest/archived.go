@@ -70,6 +70,11 @@ func (a *archived) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 		return module.Report{}, diag.Container.Hint(fmt.Errorf("guest %s runs here, or starts at boot", a.Name),
 			"guest.only stops guests that have left the node: let it run before this state")
 	}
+	if v := r.volume(); v != nil {
+		if err := v.place(ctx, h); err != nil {
+			return module.Report{}, err
+		}
+	}
 	return module.Report{Changes: d.Changes, Comment: "the disk of guest " + a.Name + " is in " + a.File},
 		a.pack(ctx, h, path.Join(cloud.Disks, a.Name))
 }

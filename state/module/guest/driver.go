@@ -104,14 +104,18 @@ func (p *present) configure(h *host.Host) error {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(some)) {
-		if err := h.MkdirAll(path.Dir(file)); err != nil {
-			return err
-		}
-		err := h.Files.Write(file, host.NewFile{Content: strings.NewReader(some[file].content), UID: -1, GID: -1,
-			ReplaceLink: true})
-		if err != nil {
+		if err := some[file].write(h); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// write writes the file.
+func (s setting) write(h *host.Host) error {
+	if err := h.MkdirAll(path.Dir(s.file)); err != nil {
+		return err
+	}
+	return h.Files.Write(s.file, host.NewFile{Content: strings.NewReader(s.content), UID: -1, GID: -1,
+		ReplaceLink: true})
 }

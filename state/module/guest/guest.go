@@ -55,6 +55,7 @@ type record struct {
 	ID     string `json:"id"`
 	Disk   string `json:"disk,omitempty"` // ID of the disk; empty for the first one, which has the guest's ID
 	Driver string `json:"driver"`
+	Group  string `json:"group,omitempty"` // volume group of LVM that has the disk; empty for a directory
 	Quota  string `json:"quota,omitempty"` // kind of the quota that limits the disk; empty for none
 	Size   int64  `json:"size,omitempty"`  // limit of the disk in bytes
 	Step   string `json:"step"`

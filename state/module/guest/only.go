@@ -131,7 +131,12 @@ func remove(ctx context.Context, h *host.Host, r record) error {
 	if err := halt(ctx, h, r); err != nil {
 		return err
 	}
-	for _, dir := range []string{path.Join(cloud.Disks, r.Name), path.Join(cloud.Disks, ".new-"+r.disk()),
+	if v := r.volume(); v != nil {
+		if err := v.remove(ctx, h); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{path.Join(cloud.Disks, r.Name), partialOf(r.disk()),
 		path.Join(Records, r.Name), d.Own(r.Name)} {
 		if err := removeTree(ctx, h, r.Name, dir); err != nil {
 			return err

@@ -31,19 +31,21 @@ type present struct {
 	Moved    bool       `sls:"moved"`          // Image is the archive of its disk: it is awaited, and unpacked as it is
 	Hostname string     `sls:"hostname,required"`
 	Driver   string     `sls:"driver"`
-	Bridge   string     `sls:"bridge"`   // a bridge of the node; empty for no network
-	UIDs     int        `sls:"uids"`     // the first of the node's user IDs for the guest
-	Copies   *value.Map `sls:"copies"`   // files of the guest, and the files of the node to copy to them
-	Contents *value.Map `sls:"contents"` // files of the guest, and their texts
-	Enable   []string   `sls:"enable"`   // units of the guest that start at boot
-	Binds    *value.Map `sls:"binds"`    // paths of the node that the guest may read, and their paths in the guest
-	Size     string     `sls:"size"`     // of its disk, such as 5GiB, where the file system has quotas; empty for no limit
+	Bridge   string     `sls:"bridge"`       // a bridge of the node; empty for no network
+	UIDs     int        `sls:"uids"`         // the first of the node's user IDs for the guest
+	Copies   *value.Map `sls:"copies"`       // files of the guest, and the files of the node to copy to them
+	Contents *value.Map `sls:"contents"`     // files of the guest, and their texts
+	Enable   []string   `sls:"enable"`       // units of the guest that start at boot
+	Binds    *value.Map `sls:"binds"`        // paths of the node that the guest may read, and their paths in the guest
+	Size     string     `sls:"size"`         // of its disk, such as 5GiB, where the file system has quotas; empty for no limit
+	Group    string     `sls:"volume_group"` // of LVM, in which a new disk is a volume; empty for a directory
 
 	driver driver
 	binds  paths
-	kind   string // of the quota; empty for none
-	quota  quota  // nil for none
-	bytes  int64  // the limit to set
+	volume *volume // nil for a directory
+	kind   string  // of the quota; empty for none
+	quota  quota   // nil for none
+	bytes  int64   // the limit to set
 }
 
 // paths maps absolute paths to absolute paths.
@@ -77,7 +79,11 @@ func (p *present) Valid() error {
 	copies, err := pathsOf("copies", p.Copies)
 	errs = append(errs, err)
 	p.binds, err = pathsOf("binds", p.Binds)
-	errs = append(errs, err, checkPath("image", p.Image))
+	errs = append(errs, err, checkPath("image", p.Image), checkGroup(p.Group))
+	if p.Group != "" && p.Size == "" {
+		errs = append(errs, diag.Argument.Hint(fmt.Errorf("volume_group is %s without a size", p.Group),
+			"write the size of the disk, such as size: 5GiB"))
+	}
 	if p.Size != "" {
 		errs = append(errs, cloud.CheckSize(p.Size))
 	}
@@ -149,11 +155,12 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if err == nil {
 		err = p.contradicts(r, known, there)
 	}
+	p.volume = p.stored(r, known, there)
 	switch {
 	case err != nil:
 		return module.Diff{}, err
 	case !known || r.Step == creating:
-		if waits, err := p.awaits(h, there); waits || err != nil {
+		if waits, err := p.awaits(h, there && r.Group == ""); waits || err != nil {
 			return module.Diff{Comment: "guest " + p.Name + " waits for its disk: " + p.Image}, err
 		}
 		changes.Set("guest", "created from "+p.Image)
@@ -162,7 +169,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 			return module.Diff{}, err
 		}
 	}
-	if err := p.open(h, changes); err != nil {
+	if err := errors.Join(p.open(h, changes), p.unmounted(h, r, changes)); err != nil {
 		return module.Diff{}, err
 	}
 	comment, err := p.sized(ctx, h, r, changes)
@@ -192,7 +199,7 @@ func (p *present) contradicts(r record, known, there bool) error {
 	case known && r.Driver != p.Driver:
 		return diag.Container.Hint(fmt.Errorf("guest %s was made for the driver %s, and not for %s", p.Name, r.Driver,
 			p.Driver), "give the node the driver %s, or move the guest to a node with the driver %s", r.Driver, p.Driver)
-	case known && r.Step == ready && !there:
+	case known && r.Step == ready && r.Group == "" && !there:
 		return diag.Container.Hint(fmt.Errorf("the disk of guest %s is missing: there is no %s", p.Name, p.root()),
 			"mount the file system that has it, or restore it; to make the guest from its image again, remove %s",
 			recordPath(p.Name))
@@ -260,10 +267,8 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		if err := p.create(ctx, h); err != nil {
 			return module.Report{}, fmt.Errorf("creating guest %s: %w", p.Name, err)
 		}
-	} else if p.bytes > 0 {
-		if err := p.resize(ctx, h); err != nil {
-			return module.Report{}, err
-		}
+	} else if err := p.mend(ctx, h); err != nil {
+		return module.Report{}, err
 	}
 	return report, p.finish(h)
 }
@@ -278,6 +283,19 @@ func (p *present) finish(h *host.Host) error {
 	return p.configure(h)
 }
 
+// mend mounts the disk of a guest that was made before, and gives it its size.
+func (p *present) mend(ctx context.Context, h *host.Host) error {
+	if p.volume != nil {
+		if err := p.volume.place(ctx, h); err != nil {
+			return err
+		}
+	}
+	if p.bytes == 0 {
+		return nil
+	}
+	return p.resize(ctx, h)
+}
+
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.
 func (p *present) create(ctx context.Context, h *host.Host) error {
 	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating, Quota: p.kind}
@@ -285,6 +303,9 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 		r.Size = p.bytes
 	}
 	before, known, err := readRecord(h, p.Name)
+	if err == nil {
+		err = p.prepareVolume(ctx, h, before, &r)
+	}
 	if err != nil {
 		return err
 	}

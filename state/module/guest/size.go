@@ -67,6 +67,9 @@ func (p *present) sized(ctx context.Context, h *host.Host, r record, changes *va
 	if p.Size == "" {
 		return "", nil
 	}
+	if p.volume != nil {
+		return p.sizedVolume(ctx, h, r, changes)
+	}
 	if p.kind, p.quota, err = quotaBelow(h, cloud.Disks); err != nil {
 		return "", err
 	}
@@ -116,6 +119,9 @@ func (p *present) resize(ctx context.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
+	if p.volume != nil {
+		return p.enlarge(ctx, h, r)
+	}
 	if err := p.quota.Limit(ctx, h, p, p.root(), p.bytes); err != nil {
 		return err
 	}
@@ -132,8 +138,10 @@ func (p *present) quotaTool(ctx context.Context, h *host.Host, argv ...string) e
 }
 
 func packageOf(program string) string {
-	return map[string]string{"btrfs": "btrfs-progs", "chattr": "e2fsprogs", "setquota": "quota",
-		"repquota": "quota"}[program]
+	return map[string]string{"btrfs": "btrfs-progs", "chattr": "e2fsprogs", "setquota": "quota", "repquota": "quota",
+		"mkfs.ext4": "e2fsprogs", "resize2fs": "e2fsprogs", "mount": "mount", "umount": "mount",
+		"vgs": "lvm2", "lvs": "lvm2", "lvcreate": "lvm2", "lvextend": "lvm2", "lvchange": "lvm2", "lvremove": "lvm2",
+	}[program]
 }
 
 // btrfs gives each guest a subvolume with a quota group.

@@ -72,7 +72,7 @@ func closeDir(h *host.Host, dir string) error {
 // unpack makes the root file system. It gets its name only when it is complete and on the disk. If that fails, what was
 // made is removed: a disk that is full has room again, for the guests that run there.
 func (p *present) unpack(ctx context.Context, h *host.Host) error {
-	partial := path.Join(cloud.Disks, ".new-"+p.disk())
+	partial := partialOf(p.disk())
 	if err := errors.Join(p.ended(ctx, h), removeTree(ctx, h, p.Name, partial)); err != nil {
 		return err
 	}
@@ -80,11 +80,19 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	if err == nil {
 		err = syncTree(h, partial)
 	}
-	if err != nil {
+	switch {
+	case err != nil && p.volume != nil:
+		return errors.Join(err, p.volume.remove(ctx, h))
+	case err != nil:
 		return errors.Join(err, removeTree(ctx, h, p.Name, partial))
+	case p.volume != nil:
+		return p.volume.complete(ctx, h)
 	}
 	return h.Files.Rename(partial, p.root())
 }
+
+// partialOf returns the directory of a root file system that is not complete.
+func partialOf(disk string) string { return path.Join(cloud.Disks, ".new-"+disk) }
 
 // fill makes the root file system in a directory.
 func (p *present) fill(ctx context.Context, h *host.Host, dir string) error {
@@ -159,6 +167,9 @@ func (p *present) recognize(h *host.Host, dir string) error {
 
 // emptyDir makes the directory of a new root file system, with its limit unless its content comes from another node.
 func (p *present) emptyDir(ctx context.Context, h *host.Host, dir string) error {
+	if p.volume != nil {
+		return p.volume.make(ctx, h, p.bytes)
+	}
 	if p.quota == nil {
 		return h.Files.Mkdir(dir, dirMode)
 	}

@@ -89,6 +89,13 @@ quota:
   pkg.installed: []
 {% endif %}
 
+# Pillar: guests:volume_group names the volume group of LVM in which new guests get volumes.
+{% set volume_group = salt['pillar.get']('guests:volume_group', '') %}
+{% if volume_group %}
+lvm2:
+  pkg.installed: []
+{% endif %}
+
 # At boot a run of the agent starts the guests, so that none starts that has moved away while the node was off.
 /etc/systemd/system/corpus-guests.service:
   file.managed:
@@ -220,6 +227,9 @@ image of {{ guest }}:
 {% endif %}
     - hostname: {{ g.project }}-{{ g.env }}-{{ node.region }}-{{ guest }}
     - size: {{ g.size }}
+{% if volume_group %}
+    - volume_group: {{ volume_group | json }}
+{% endif %}
     - driver: {{ node.driver }}
     - bridge: guests
     - uids: {{ uids }}
