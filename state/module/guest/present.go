@@ -37,7 +37,7 @@ type present struct {
 	Contents *value.Map `sls:"contents"`     // files of the guest, and their texts
 	Enable   []string   `sls:"enable"`       // units of the guest that start at boot
 	Binds    *value.Map `sls:"binds"`        // paths of the node that the guest may read, and their paths in the guest
-	Size     string     `sls:"size"`         // of its disk, such as 5GiB, where the file system has quotas; empty for no limit
+	Size     string     `sls:"size"`         // of its disk, such as 5GiB, where it can be limited; empty for no limit
 	Group    string     `sls:"volume_group"` // of LVM, in which a new disk is a volume; empty for a directory
 
 	driver driver

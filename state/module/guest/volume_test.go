@@ -319,7 +319,8 @@ func TestVolumesAreMadeEnlargedAndRemoved(t *testing.T) {
 		hosttest.Converge(t, h.Host, guest.Functions(), "present", onVolume(size))
 	}
 	converge("1GiB")
-	if err := l.only(idA, gib); err != nil || h.Text(mountedAt+"/etc/machine-id") != idA+"\n" || !l.enabled[path.Base(mountUnit)] {
+	if err := l.only(idA, gib); err != nil || h.Text(mountedAt+"/etc/machine-id") != idA+"\n" ||
+		!l.enabled[path.Base(mountUnit)] {
 		t.Fatalf("a new guest: %v, enabled: %v", err, l.enabled)
 	}
 	if _, err := h.Files.Lstat(mountedAt + "/lost+found"); err == nil {
@@ -430,7 +431,7 @@ func TestVolumesOfOthersStay(t *testing.T) {
 		size  string
 		setup func(*lvm)
 	}{
-		"no record says that it is a guest's": {"1GiB", func(l *lvm) { l.volumes["web1-"+idA] = &logical{size: gib, files: gib} }},
+		"no record says that it is a guest's": {"1GiB", func(l *lvm) { l.volumes["web1-"+idA] = &logical{size: gib} }},
 		"vg0 has 8.0 GiB free":                {"9GiB", func(*lvm) {}},
 	} {
 		h, l := nodeWithVolumes(t)
@@ -445,8 +446,9 @@ func TestVolumesOfOthersStay(t *testing.T) {
 	for _, group := range []string{"-x", "a/b", ".", "a b"} {
 		args := onVolume("1GiB")
 		args.Set("volume_group", group)
-		if _, err := hosttest.Resource(t, guest.Functions(), "present", args).Check(t.Context(), statetest.NewHost(t).Host); err == nil ||
-			!strings.Contains(err.Error(), "is not the name of a volume group") {
+		resource := hosttest.Resource(t, guest.Functions(), "present", args)
+		_, err := resource.Check(t.Context(), statetest.NewHost(t).Host)
+		if err == nil || !strings.Contains(err.Error(), "is not the name of a volume group") {
 			t.Errorf("the group %q: %v", group, err)
 		}
 	}
