@@ -37,6 +37,11 @@ func (c *Cloud) Allocate(random io.Reader) error {
 		}
 	}
 	used := c.used()
+	for _, name := range sortedKeys(c.Classes) {
+		if err := c.allocateClass(name, func() (string, error) { return newID(random, "choosing an ID") }); err != nil {
+			return err
+		}
+	}
 	for _, name := range sortedKeys(c.Guests) {
 		if err := c.allocateGuest(name, random, used); err != nil {
 			return err
@@ -152,11 +157,11 @@ func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 	g := c.Guests[name]
 	node := c.Nodes[g.Node]
 	if g.ID == "" {
-		var id [16]byte
-		if _, err := io.ReadFull(random, id[:]); err != nil {
-			return fmt.Errorf("choosing an ID: %w", err)
+		id, err := newID(random, "choosing an ID")
+		if err != nil {
+			return err
 		}
-		g.ID = hex.EncodeToString(id[:])
+		g.ID = id
 	}
 	for _, open := range []struct {
 		to      *string
@@ -165,14 +170,14 @@ func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 		if *open.to != "" || open.network == "" {
 			continue
 		}
-		addr, err := freeAddress(open.network, used.addresses)
+		addr, err := freeAddress(open.network, used.addresses, func(addr netip.Addr) bool { return c.kept(node, addr) })
 		if err != nil {
 			return fmt.Errorf("choosing an address for guest %s on node %s: %w", name, g.Node, err)
 		}
 		*open.to, used.addresses[addr] = addr.String(), true
 	}
 	if g.SSHPort == 0 {
-		port, err := freeNumber("ports", used.ports, FirstPort, LastPort)
+		port, err := c.freePort(used)
 		if err != nil {
 			return fmt.Errorf("choosing a port for guest %s: %w", name, err)
 		}
@@ -182,8 +187,9 @@ func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 	return nil
 }
 
-// freeAddress returns the address after the highest one in use, or the first free one if there is none above it.
-func freeAddress(network string, used map[netip.Addr]bool) (netip.Addr, error) {
+// freeAddress returns the address after the highest one in use, or the first free one if there is none above it. It
+// returns none that is kept for members of classes.
+func freeAddress(network string, used map[netip.Addr]bool, kept func(netip.Addr) bool) (netip.Addr, error) {
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil {
 		return netip.Addr{}, err
@@ -196,13 +202,41 @@ func freeAddress(network string, used map[netip.Addr]bool) (netip.Addr, error) {
 	}
 	for _, start := range []netip.Addr{highest.Next(), prefix.Addr()} {
 		for addr := start; prefix.Contains(addr); addr = addr.Next() {
-			if !used[addr] && !reserved(prefix, addr) {
+			if !used[addr] && !reserved(prefix, addr) && !kept(addr) {
 				return addr, nil
 			}
 		}
 	}
 	return netip.Addr{},
 		diag.Cloud.Hint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
+}
+
+// newID returns an ID that is read from random.
+func newID(random io.Reader, doing string) (string, error) {
+	var id [16]byte
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return "", fmt.Errorf("%s: %w", doing, err)
+	}
+	return hex.EncodeToString(id[:]), nil
+}
+
+// freePort returns a port that no guest has, and no member of a class.
+func (c *Cloud) freePort(used inUse) (int, error) {
+	kept := func(port int) bool {
+		for _, of := range c.Classes {
+			if port >= of.FirstPort && port < of.FirstPort+of.Max {
+				return true
+			}
+		}
+		return false
+	}
+	for {
+		port, err := freeNumber("ports", used.ports, FirstPort, LastPort)
+		if err != nil || !kept(port) {
+			return port, err
+		}
+		used.ports[port] = true
+	}
 }
 
 // freeNumber returns the number after the highest one in use, or the first free one if there is none above it.

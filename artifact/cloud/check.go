@@ -36,6 +36,9 @@ func (c *Cloud) check(at func(path string) diag.Pos) error {
 	for _, name := range sortedKeys(c.Guests) {
 		k.guest(name, c.Guests[name])
 	}
+	for _, name := range sortedKeys(c.Classes) {
+		k.class(name, c.Classes[name])
+	}
 	k.access()
 	return k.problems.Err()
 }
@@ -129,6 +132,7 @@ func (k *checking) guest(name string, g Guest) {
 	if _, known := k.cloud.Images[g.Image]; !known {
 		k.add(path+".image", among(g.Image, sortedKeys(k.cloud.Images)), "there is no image %s", g.Image)
 	}
+	k.once(path, "the guest", name)
 	k.address(path+".address4", g.Address4, node.Range4)
 	k.address(path+".address6", g.Address6, node.Range6)
 	if g.SSHPort != 0 {

@@ -39,6 +39,7 @@ type Cloud struct {
 	Images  map[string]Image   `json:"images,omitempty"`
 	Nodes   map[string]Node    `json:"nodes,omitempty"`
 	Guests  map[string]Guest   `json:"guests,omitempty"`
+	Classes map[string]Class   `json:"classes,omitempty"`
 	Deleted map[string]Deleted `json:"deleted,omitempty"` // by ID of the disk
 
 	Users    map[string]User   `json:"users,omitempty"`
@@ -124,7 +125,8 @@ func Drivers() []string { return []string{Nspawn, LXC} }
 // New returns an empty cloud.
 func New() *Cloud {
 	return &Cloud{Form: form, Range4: DefaultRange4, Images: map[string]Image{}, Nodes: map[string]Node{},
-		Guests: map[string]Guest{}, Deleted: map[string]Deleted{}, Users: map[string]User{}, Projects: map[string]Access{}}
+		Guests: map[string]Guest{}, Classes: map[string]Class{}, Deleted: map[string]Deleted{}, Users: map[string]User{},
+		Projects: map[string]Access{}}
 }
 
 // Hostname returns the hostname of a guest, which gives its identity under the default convention of hostnames.

@@ -89,7 +89,7 @@ func Text(changes []Change) string {
 	signs := map[string]string{added: "+", removed: "-", changed: "~"}
 	last := ""
 	for _, c := range changes {
-		head := fmt.Sprintf("%s %s %s", signs[c.Kind], cmp.Or(strings.TrimSuffix(c.Section, "s"), "cloud"), c.Name)
+		head := fmt.Sprintf("%s %s %s", signs[c.Kind], singular(c.Section), c.Name)
 		if head = strings.TrimSuffix(head, " "); head != last {
 			b.WriteString(head + "\n")
 		}
@@ -104,6 +104,14 @@ func Text(changes []Change) string {
 		}
 	}
 	return b.String()
+}
+
+// singular returns the word for an object of a section; "cloud" for a value of the whole cloud.
+func singular(section string) string {
+	if section == "classes" {
+		return "class"
+	}
+	return cmp.Or(strings.TrimSuffix(section, "s"), "cloud")
 }
 
 func shown(v any) string {

@@ -1,11 +1,9 @@
 package cloud
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -28,7 +26,7 @@ func Merge(base, mine, theirs *Cloud) (*Cloud, error) {
 	for section := range sides[1] {
 		joined[section] = map[string]object{}
 		for _, name := range union(sides[0][section], sides[1][section], sides[2][section]) {
-			at := cmp.Or(strings.TrimSuffix(section, "s"), "cloud") + " " + name
+			at := singular(section) + " " + name
 			one := m.object(at, sides[0][section][name], sides[1][section][name], sides[2][section][name])
 			if one != nil {
 				joined[section][name] = one
@@ -136,6 +134,7 @@ func mergeLists(base, mine, theirs []any) any {
 // are new in c and in use in theirs. Those of a guest that has moved are new, except for its port.
 func (c *Cloud) yield(base, theirs *Cloud) {
 	c.yieldAccess(base, theirs)
+	c.yieldClasses(base, theirs)
 	taken := map[string]bool{}
 	for _, n := range theirs.Nodes {
 		taken[n.Range4], taken[n.Range6] = true, true

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -86,11 +85,7 @@ func (c *Cloud) Move(name, node string, way Way, random io.Reader) error {
 
 // newDisk returns the ID of a new disk.
 func newDisk(random io.Reader) (string, error) {
-	var id [16]byte
-	if _, err := io.ReadFull(random, id[:]); err != nil {
-		return "", fmt.Errorf("choosing the ID of a disk: %w", err)
-	}
-	return hex.EncodeToString(id[:]), nil
+	return newID(random, "choosing the ID of a disk")
 }
 
 func (c *Cloud) mayMove(name, node string, way Way) error {

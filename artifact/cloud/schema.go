@@ -46,6 +46,7 @@ func keys() []key {
 		{name: "images", kind: section, of: imageKeys(), named: CheckName, doc: "what guests are made from"},
 		{name: "nodes", kind: section, of: nodeKeys(), named: CheckName, doc: "the hosts that run guests"},
 		{name: "guests", kind: section, of: guestKeys(), named: CheckName, doc: "the hosts that nodes run"},
+		{name: "classes", kind: section, of: classKeys(), named: CheckName, doc: "guests that run as they are needed"},
 		{name: "deleted", kind: section, of: deletedKeys(), named: CheckID, doc: "guests whose disks are removed"},
 		{name: "users", kind: section, of: userKeys(), named: CheckUser, doc: "who may log in to hosts of projects"},
 		{name: "projects", kind: section, of: accessKeys(), named: CheckAccess, doc: "the users of the hosts of projects"},
