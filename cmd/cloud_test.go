@@ -86,6 +86,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		t.Errorf("the states start a guest that has left, or that its node before may run:\n%s", low)
 	}
 	runsLXC(t, r, call)
+	runsMembers(t, r, call)
 	for _, sls := range []string{"check", "hosts", "network", "firewall", "proxy"} {
 		if low := call("state.show_lowstate " + sls); !strings.Contains(low, `"fun"`) {
 			t.Errorf("%s has no states for a node:\n%s", sls, low)
@@ -114,6 +115,44 @@ func runsLXC(t *testing.T, r *reader, call func(string) string) {
 		}
 	}
 	r.must(`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
+}
+
+// runsMembers checks the states of a node that runs members of a class: one that is asked, one that drains, one whose
+// class was made again, and one that it does not run any more.
+func runsMembers(t *testing.T, r *reader, call func(string) string) {
+	t.Helper()
+	r.must("cp tree/$states/cloud.yaml cloud.yaml",
+		"corpus guest class set app --project shop --env prod --image bookworm --min 2 --max 4 --name shop.example.com "+
+			"--metric busy --answers :80/metrics --above 50 --below 10 --yes",
+		"rm -r tree && mkdir tree && cd tree && tar --zstd -xf $(ls -t ../store/deploy/cloud/*.tar.zst | head -n 1)",
+		`id=$(sed -n '/^  app:/,$s/^    id: //p' tree/$states/cloud.yaml | head -n 1 | tr -d '"'); mkdir -p root/var/lib/corpus; `+
+			`member() { echo '"'$1'": {"id": "'$2'", "node": "n1", "project": "shop", "env": "prod", "image": "bookworm", "address4": `+
+			`"10.80.0.'$3'", "address6": "fd00::'$3'", "ssh_port": 49'$3', "size": "1GiB", "class": "app", "of": "'$4'", "proxy": "'$5'"}'; }; `+
+			`a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; echo '{"generation": "g7", "removed": ["'$a'9"], "guests": {' $(member app1 ${a}1 201 $id yes), `+
+			`$(member app2 ${a}2 202 $id backup), $(member app3 ${a}3 203 $id no), $(member app4 ${a}4 204 old yes) '}}' `+
+			`>root/var/lib/corpus/members.json`)
+	low := call("state.show_lowstate guests")
+	for want, is := range map[string]bool{`"name": "systemd-nspawn@app1"`: true, `"name": "systemd-nspawn@app3"`: true,
+		`systemd-nspawn@app4`: false, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4"`: true, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa9"`: true,
+		`"name": "corpus-members.timer"`: true, `"contents": "g7"`: true, `"hostname": "shop-prod-eu1-app2"`: true} {
+		if strings.Contains(low, want) != is {
+			t.Errorf("the states of a node with members have %s: want %t\n%s", want, is, low)
+		}
+	}
+	text := call("slsutil.renderer salt://haproxy.cfg.jinja default_renderer=jinja")
+	for want, is := range map[string]bool{"use_backend http_class_app if { req.hdr(host),field(1,:),lower -m str " +
+		"app.cloud.example.com shop.example.com }": true, "server app1 10.80.0.201:80 check\n": true,
+		"server app2 10.80.0.202:80 check backup\n": true, "server app3 10.80.0.203:80 check": false,
+		"server app3 10.80.0.203:22\n": true, "server app4": false, "use_backend https_class_app": true} {
+		if strings.Contains(text, want) != is {
+			t.Errorf("haproxy.cfg of a node with members has %q: want %t\n%s", want, is, text)
+		}
+	}
+	checkFile(t, filepath.Join(r.dir, "haproxy.cfg"), text+"\n", []string{"haproxy", "-c", "-f"})
+	if text := call("slsutil.renderer salt://nftables.conf.jinja default_renderer=jinja"); !strings.Contains(text, "dport 49202") {
+		t.Errorf("the firewall is closed for a member:\n%s", text)
+	}
+	r.must("rm root/var/lib/corpus/members.json", "cp cloud.yaml tree/$states/cloud.yaml")
 }
 
 // runsHooks checks the states of hooks of guests that are not made, are being made, and are made.

@@ -83,7 +83,7 @@ func (n *Node) Ready(ctx context.Context, wait bool) (ready []notify.Guest, know
 	if len(all) == 0 {
 		return nil, known, nil
 	}
-	data, err := n.cloud()
+	data, err := Cloud(n.Layout)
 	if err != nil {
 		return nil, known, err
 	}
@@ -103,6 +103,16 @@ func (n *Node) Ready(ctx context.Context, wait bool) (ready []notify.Guest, know
 		ready = append(ready, about(data, name))
 	}
 	return ready, known, nil
+}
+
+// DiskOf returns the ID of the disk that a node has of a guest; "" if it has none.
+func DiskOf(l layout.Layout, guest string) string {
+	data, err := walk.ReadFile(filepath.Join(l.GuestRecords(), guest+".json"))
+	r := record{}
+	if err != nil || json.Unmarshal(data, &r) != nil {
+		return ""
+	}
+	return r.disk()
 }
 
 // knownAmong removes the guests from records that need no notification, and returns the disks of those that had one.
@@ -127,9 +137,9 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// cloud returns the data of the cloud that this node runs.
-func (n *Node) cloud() (*cloud.Cloud, error) {
-	project := n.Layout.Project(cloud.Project)
+// Cloud returns the data of the cloud that a node runs.
+func Cloud(l layout.Layout) (*cloud.Cloud, error) {
+	project := l.Project(cloud.Project)
 	links, err := link.Of(project).Read()
 	if err != nil {
 		return nil, err

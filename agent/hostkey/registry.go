@@ -141,6 +141,15 @@ func Of(ctx context.Context, s store.Store, host string) ([]Registered, error) {
 	return known[host], err
 }
 
+// FirstOf returns the key that a host registered first; "" if it has none.
+func FirstOf(ctx context.Context, s store.Store, host string) (Public, error) {
+	keys, err := Of(ctx, s, host)
+	if err != nil || len(keys) == 0 {
+		return "", err
+	}
+	return keys[0].Key, nil
+}
+
 // AllOf returns all registered keys of one host, however many there are.
 func AllOf(ctx context.Context, s store.Store, host string) (keys []Public, err error) {
 	if err := artifact.CheckHost(host); err != nil {

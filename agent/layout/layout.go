@@ -85,6 +85,12 @@ func (l Layout) Images() string { return l.Path("/var/lib/corpus-images") }
 // GuestRecords returns the directory with the records of guests on a node, which the states of nodes write.
 func (l Layout) GuestRecords() string { return l.Path("/var/lib/corpus-guests") }
 
+// Members returns the path of the file with the members of classes that run on a node, which its states read.
+func (l Layout) Members() string { return filepath.Join(l.State(), "members.json") }
+
+// AppliedMembers returns the path of the file in which the states of a node record that they have applied that file.
+func (l Layout) AppliedMembers() string { return filepath.Join(l.GuestRecords(), "applied-members") }
+
 // Ledger returns the path of the ledger, which names the deployed releases.
 func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json") }
 

@@ -338,3 +338,33 @@ func (n *Node) measureAll(ctx context.Context, v *view) map[int]*float64 {
 	all.Wait()
 	return values
 }
+
+// Member is a member that a node holds.
+type Member struct {
+	Name     string     `json:"name"`
+	Node     string     `json:"node"`
+	Address4 string     `json:"address4"`
+	Address6 string     `json:"address6"`
+	SSHPort  int        `json:"ssh_port"`
+	Drain    *time.Time `json:"drain,omitempty"`
+	Value    *float64   `json:"value,omitempty"`
+	Renewed  time.Time  `json:"renewed"`
+}
+
+// Class returns how many members of a class are wanted, and those that nodes hold, for people.
+func (n *Node) Class(ctx context.Context, name string) (wanted int, held []Member, err error) {
+	n.now = n.Now
+	v, err := n.view(ctx, name)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i, one := range v.members {
+		if one.Lease == nil {
+			continue
+		}
+		g := n.Cloud.Member(name, i+1, one.Node)
+		held = append(held, Member{cloud.MemberName(name, i+1), one.Node, g.Address4, g.Address6, g.SSHPort, one.Drain,
+			one.Value, one.at.UTC()})
+	}
+	return v.count, held, nil
+}

@@ -36,6 +36,7 @@ type Memory struct {
 type Placed struct {
 	cloud.Guest
 	Class string `json:"class"`
+	Of    string `json:"of"` // the ID of the class
 	// Proxy says whether the node's proxy forwards to it: yes, backup if there is no other member on this node, or no.
 	Proxy string `json:"proxy"`
 }
@@ -77,6 +78,13 @@ func ReadMemory(file string) (*Memory, error) {
 	}
 	m.complete()
 	return m, nil
+}
+
+// NewMemory returns the memory of a node that has not looked yet.
+func NewMemory() *Memory {
+	m := &Memory{}
+	m.complete()
+	return m
 }
 
 // complete makes the maps that are missing.
@@ -137,7 +145,7 @@ func (n *Node) conclude() {
 				m.Where[name] = Where{class, one.Node, g.Address4, g.Address6}
 			}
 			if proxy := n.proxy(v, one); n.mine(one) && proxy != "" {
-				m.Guests[name] = Placed{g, class, proxy}
+				m.Guests[name] = Placed{g, class, v.of.ID, proxy}
 				m.Taken[g.ID] = name
 			}
 		}

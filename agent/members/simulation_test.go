@@ -43,6 +43,9 @@ func (s *clocked) Get(ctx context.Context, key string, from int64) (io.ReadClose
 	s.gets++
 	body, info, err := s.Store.Get(ctx, key, from)
 	info.Modified, info.Now = s.at[key], s.now
+	if answered := new(store.Error); errors.As(err, &answered) {
+		answered.Now = s.now
+	}
 	return body, info, err
 }
 
@@ -111,11 +114,7 @@ func simulate(t testing.TB, nodes, slots int, classes map[string]cloud.Class) *s
 		if err != nil {
 			t.Fatal(err)
 		}
-		memory, err := members.ReadMemory(filepath.Join(dir, "none"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := &simulatedNode{host: "cloud-prod-eu1-" + name, key: key, memory: memory, disks: map[string]string{}}
+		n := &simulatedNode{host: "cloud-prod-eu1-" + name, key: key, memory: members.NewMemory(), disks: map[string]string{}}
 		s.nodes[name], s.firsts[n.host] = n, key.Public()
 	}
 	maps.Copy(s.data.Classes, classes)

@@ -47,7 +47,7 @@ change the signed project cloud as those of corpus node do, and nodes follow.`,
 	k.flags(c)
 	c.AddCommand(k.guestCreate(), k.guestList(), k.guestInfo(), k.guestDelete(), k.guestEnlarge(), k.guestTrim(),
 		k.guestName(),
-		k.guestKey(), k.guestImage(), k.guestMove(), k.guestDrop(), k.guestBackup())
+		k.guestKey(), k.guestImage(), k.guestMove(), k.guestDrop(), k.guestBackup(), k.guestClass())
 	return c
 }
 

@@ -4,7 +4,7 @@
 # for the archive, which the node before makes.
 # Executables in hooks/guest-create.d of the release run before a disk of a guest is made, and those in hooks/guest-created.d
 # after the guest was started. The file being-made lasts from before the first of them until after the last one.
-{% import_yaml 'cloud.yaml' as cloud %}
+{% from 'members.jinja' import cloud, guests, members, removed with context %}
 {% set name = grains.get('service_node') %}
 {% set node = cloud.get('nodes', {}).get(name) %}
 {% if node %}
@@ -119,14 +119,73 @@ corpus-guests:
     - require:
       - file: /etc/systemd/system/corpus-guests.service
 
+{% if cloud.get('classes') %}
+# Each minute, and before the run at boot, the node looks at the classes. Without an answer of the store nothing changes.
+{% set dns = salt['pillar.get']('dns', {}) %}
+/etc/systemd/system/corpus-members.service:
+  file.managed:
+    - mode: '0644'
+    - contents: |
+        [Unit]
+        Description=Decide which members of classes of guests run on this node
+        Wants=network-online.target
+        After=network-online.target
+        Before=corpus-guests.service
+
+        [Service]
+        Type=oneshot
+        EnvironmentFile=-/etc/corpus/environment
+        ExecStart=-/usr/bin/corpus-agent members --start{{ ' --all' if name in [dns.get('primary')] + dns.get('secondaries', []) else '' }}
+        TimeoutStartSec=3min
+
+        [Install]
+        WantedBy=multi-user.target
+
+/etc/systemd/system/corpus-members.timer:
+  file.managed:
+    - mode: '0644'
+    - contents: |
+        [Unit]
+        Description=Decide each minute which members of classes run on this node
+
+        [Timer]
+        OnActiveSec=1min
+        OnUnitInactiveSec=1min
+        AccuracySec=5s
+        RandomizedDelaySec=10s
+
+        [Install]
+        WantedBy=timers.target
+
+corpus-members.service:
+  service.enabled:
+    - require:
+      - file: /etc/systemd/system/corpus-members.service
+
+corpus-members.timer:
+  service.running:
+    - enable: true
+    - require:
+      - file: /etc/systemd/system/corpus-members.timer
+
+{% if members %}
+/var/lib/corpus-guests/applied-members:
+  file.managed:
+    - makedirs: true
+    - mode: '0600'
+    - contents: {{ members.generation | json }}
+    - order: last
+{% endif %}
+{% endif %}
+
 {% set ids = [] %}
-{% for g in cloud.get('guests', {}).values() if g.node == name and not g.get('from') %}
+{% for g in guests.values() if g.node == name and not g.get('from') %}
 {% do ids.append(g.get('disk', g.id)) %}
 {% endfor %}
 guests that are not in the cloud:
   guest.only:
     - guests: {{ ids | json }}
-    - deleted: {{ cloud.get('deleted', {}).keys() | list | json }}
+    - deleted: {{ (cloud.get('deleted', {}).keys() | list + removed) | json }}
 
 {% for guest, g in cloud.get('guests', {}).items() if g.get('copy') and g.old[-1].split('.')[0] == name %}
 archive of {{ guest }}:
@@ -138,7 +197,7 @@ archive of {{ guest }}:
       - guest: guests that are not in the cloud
 {% endfor %}
 
-{% for guest, g in cloud.get('guests', {}).items() if g.node == name and not g.get('from') %}
+{% for guest, g in guests.items() if g.node == name and not g.get('from') %}
 {% set image = cloud.images[g.image] %}
 {% set tree = '/var/lib/corpus-images/' ~ image.digest.split(':')[1] %}
 {% set uids = 524288 + (g.ssh_port - 40000) * 65536 %}
