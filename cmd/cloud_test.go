@@ -125,12 +125,16 @@ func runsMembers(t *testing.T, r *reader, call func(string) string) {
 		"corpus guest class set app --project shop --env prod --image bookworm --min 2 --max 4 --name shop.example.com "+
 			"--metric busy --answers :80/metrics --above 50 --below 10 --yes",
 		"rm -r tree && mkdir tree && cd tree && tar --zstd -xf $(ls -t ../store/deploy/cloud/*.tar.zst | head -n 1)",
-		`id=$(sed -n '/^  app:/,$s/^    id: //p' tree/$states/cloud.yaml | head -n 1 | tr -d '"'); mkdir -p root/var/lib/corpus; `+
-			`member() { echo '"'$1'": {"id": "'$2'", "node": "n1", "project": "shop", "env": "prod", "image": "bookworm", "address4": `+
-			`"10.80.0.'$3'", "address6": "fd00::'$3'", "ssh_port": 49'$3', "size": "1GiB", "class": "app", "of": "'$4'", "proxy": "'$5'"}'; }; `+
-			`a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; echo '{"generation": "g7", "removed": ["'$a'9"], "guests": {' $(member app1 ${a}1 201 $id yes), `+
-			`$(member app2 ${a}2 202 $id backup), $(member app3 ${a}3 203 $id no), $(member app4 ${a}4 204 old yes) '}}' `+
-			`>root/var/lib/corpus/members.json`)
+		`id=$(sed -n '/^  app:/,$s/^    id: //p' tree/$states/cloud.yaml | head -n 1 | tr -d '"')
+		mkdir -p root/var/lib/corpus
+		member() {
+			echo '"'$1'": {"id": "'$a${1#app}'", "node": "n1", "project": "shop", "env": "prod", "image": "bookworm", "size": "1GiB"'
+			echo ', "address4": "10.80.0.20'${1#app}'", "address6": "fd00::'${1#app}'", "ssh_port": 4920'${1#app}
+			echo ', "class": "app", "of": "'$2'", "proxy": "'$3'"}'
+		}
+		a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+		echo '{"generation": "g7", "removed": ["'$a'9"], "guests": {' $(member app1 $id yes), $(member app2 $id backup), \
+			$(member app3 $id no), $(member app4 old yes) '}}' >root/var/lib/corpus/members.json`)
 	low := call("state.show_lowstate guests")
 	for want, is := range map[string]bool{`"name": "systemd-nspawn@app1"`: true, `"name": "systemd-nspawn@app3"`: true,
 		`systemd-nspawn@app4`: false, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4"`: true, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa9"`: true,
@@ -149,7 +153,8 @@ func runsMembers(t *testing.T, r *reader, call func(string) string) {
 		}
 	}
 	checkFile(t, filepath.Join(r.dir, "haproxy.cfg"), text+"\n", []string{"haproxy", "-c", "-f"})
-	if text := call("slsutil.renderer salt://nftables.conf.jinja default_renderer=jinja"); !strings.Contains(text, "dport 49202") {
+	text = call("slsutil.renderer salt://nftables.conf.jinja default_renderer=jinja")
+	if !strings.Contains(text, "dport 49202") {
 		t.Errorf("the firewall is closed for a member:\n%s", text)
 	}
 	r.must("rm root/var/lib/corpus/members.json", "cp cloud.yaml tree/$states/cloud.yaml")

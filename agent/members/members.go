@@ -156,7 +156,8 @@ func (n *Node) checkKey(ctx context.Context) error {
 		first = n.Key.Public()
 	}
 	if err == nil && first != n.Key.Public() {
-		return diag.Host.Hint(errors.New("this node signs with another key than the one that is registered first for its name"),
+		return diag.Host.Hint(
+			errors.New("this node signs with another key than the one that is registered first for its name"),
 			"corpus host forget %s", n.Host)
 	}
 	return err
@@ -176,7 +177,8 @@ func (n *Node) view(ctx context.Context, name string) (*view, error) {
 			return nil, err
 		}
 		number, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(info.Key, prefix), ".json"))
-		if err != nil || number < 1 || number > cloud.MostMembers || info.Key != v.place(n.Channel, strconv.Itoa(number)) {
+		if err != nil || number < 1 || number > cloud.MostMembers ||
+			info.Key != v.place(n.Channel, strconv.Itoa(number)) {
 			continue
 		}
 		seen[info.Key] = true

@@ -118,8 +118,10 @@ func TestANodeThatIsAwayLosesItsMembers(t *testing.T) {
 	if _, there := s.nodes[lost].disks["web1"]; there {
 		t.Errorf("node %s still has the disk of the member that it lost", lost)
 	}
-	s.data.Nodes[s.running("web")["web2"][0]] = func(n cloud.Node) cloud.Node { n.Closed = cloud.Yes; return n }(
-		s.data.Nodes[s.running("web")["web2"][0]])
+	closed := s.running("web")["web2"][0]
+	node := s.data.Nodes[closed]
+	node.Closed = cloud.Yes
+	s.data.Nodes[closed] = node
 	s.pass(8 * time.Minute)
 	s.wants("web", 2)
 	if on := s.running("web")["web2"][0]; s.data.Nodes[on].Closed != "" {
@@ -177,6 +179,26 @@ func TestOnlyNodesHoldMembers(t *testing.T) {
 	}
 }
 
+// TestOneNodeTakesAMember lets another node look between the moment at which a node reads that a member is free and its
+// write.
+func TestOneNodeTakesAMember(t *testing.T) {
+	s := simulate(t, 2, 9, map[string]cloud.Class{"web": class(1, 2)})
+	for _, n := range s.nodes {
+		n.memory.Free[s.data.Classes["web"].ID+"/1"] = s.store.now.Add(-time.Hour)
+	}
+	s.store.before = func() {
+		if err := s.tick("n2"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.tick("n1"); err != nil {
+		t.Fatal(err)
+	}
+	if on := s.running("web")["web1"]; len(on) != 1 || on[0] != "n2" || s.store.refused != 1 {
+		t.Errorf("member 1 runs on %v, and the store refused %d writes", on, s.store.refused)
+	}
+}
+
 func TestPersonsGuestsComeFirst(t *testing.T) {
 	s := simulate(t, 2, 2, map[string]cloud.Class{"web": class(3, 4)})
 	s.pass(5 * time.Minute)
@@ -211,7 +233,8 @@ func TestMembersAnswerWithNumbers(t *testing.T) {
 	defer server.Close()
 	host, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
 	of := cloud.Class{Metric: "busy", Answers: ":" + port + "/metrics"}
-	for text, want := range map[string]float64{"busy 7\n": 7, "# busy 3\nbusyness 9\nbusy{a=\"b}\"} 2.5 1700000000\nbusy{} 1\n": 3.5,
+	for text, want := range map[string]float64{"busy 7\n": 7,
+		"# busy 3\nbusyness 9\nbusy{a=\"b}\"} 2.5 1700000000\nbusy{} 1\n": 3.5,
 		"busy -1\n": -1, "busy NaN\n": -1, "busy +Inf\n": -1, "busy seven\n": -1, "": -1, "busy\nbusy \n": -1,
 		"busy 1\nbusy x\n": -1, strings.Repeat("x", 1<<17) + "\nbusy 1\n": -1} {
 		body = text

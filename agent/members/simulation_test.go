@@ -32,6 +32,7 @@ type clocked struct {
 	gets    int
 	puts    int
 	refused int
+	before  func() // called before the next Put
 }
 
 var errAway = errors.New("the store is away")
@@ -52,6 +53,10 @@ func (s *clocked) Get(ctx context.Context, key string, from int64) (io.ReadClose
 func (s *clocked) Put(ctx context.Context, key string, r io.Reader, size int64, c store.Condition) (store.Info, error) {
 	if s.away {
 		return store.Info{}, errAway
+	}
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
 	}
 	s.puts++
 	info, err := s.Store.Put(ctx, key, r, size, c)
@@ -114,7 +119,8 @@ func simulate(t testing.TB, nodes, slots int, classes map[string]cloud.Class) *s
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &simulatedNode{host: "cloud-prod-eu1-" + name, key: key, memory: members.NewMemory(), disks: map[string]string{}}
+		n := &simulatedNode{host: "cloud-prod-eu1-" + name, key: key, memory: members.NewMemory(),
+			disks: map[string]string{}}
 		s.nodes[name], s.firsts[n.host] = n, key.Public()
 	}
 	maps.Copy(s.data.Classes, classes)

@@ -67,7 +67,7 @@ func classKeys() []key {
 		{name: "below", check: checkLimit, doc: "the mean below which one less runs"},
 		{name: "for", check: checkPeriod, doc: "how long the mean has to be there, such as 5m"},
 		{name: "drain", required: true, check: checkPeriod, doc: "how long a member runs after it is to stop"},
-		{name: "away", required: true, check: checkPeriod, doc: "how long a node may be away"},
+		{name: "away", required: true, check: checkAway, doc: "how long a node may be away"},
 		{name: "size", required: true, check: CheckSize, doc: "the size of the disk of a member, such as 5GiB"},
 		{name: "names", kind: texts, check: CheckDomain, doc: "names for which proxies lead to its members"},
 		{name: "ssh_keys", kind: texts, check: CheckSSHKey, doc: "public keys that may log in as root"},
@@ -105,16 +105,18 @@ func checkLimit(text string) error {
 	return matches(limitPattern(), text, "write a number from 0 on, such as 50 or 0.75")
 }
 
-// Least and longest periods of a class.
-const (
-	leastPeriod   = time.Minute
-	longestPeriod = 24 * time.Hour
-)
-
 func checkPeriod(text string) error {
+	return checkTimes(text, time.Minute, "write a time of 1m to 24h, such as 5m")
+}
+
+// checkAway allows no time in which a node with a slow look would lose leases: it renews them after a third of it.
+func checkAway(text string) error {
+	return checkTimes(text, 3*time.Minute, "write a time of 3m to 24h, such as 10m")
+}
+
+func checkTimes(text string, least time.Duration, hint string) error {
 	d, err := time.ParseDuration(text)
-	return matched(err == nil && d >= leastPeriod && d <= longestPeriod && len(text) <= 10, text,
-		"write a time of 1m to 24h, such as 5m")
+	return matched(err == nil && d >= least && d <= 24*time.Hour && len(text) <= 10, text, hint)
 }
 
 // Period returns a period of a class that was checked.

@@ -12,7 +12,8 @@ import (
 // class returns a class with a rule.
 func class(members int) cloud.Class {
 	return cloud.Class{Project: "shop", Env: "prod", Region: "eu1", Image: "bookworm", Min: 2, Max: members,
-		Metric: "busy", Answers: ":8080/metrics", Above: "50", Below: "10", For: "5m", Drain: "10m", Away: "10m", Size: "1GiB"}
+		Metric: "busy", Answers: ":8080/metrics",
+		Above: "50", Below: "10", For: "5m", Drain: "10m", Away: "10m", Size: "1GiB"}
 }
 
 // TestNoTwoHostsGetOneAddress fills a cloud with classes and guests, and compares all that may ever run.

@@ -41,7 +41,8 @@ the node start and stop members. If the store does not answer, nothing changes. 
 			}
 			applied, err := walk.ReadFile(a.Layout.AppliedMembers())
 			if start && (err != nil || strings.TrimSpace(string(applied)) != memory.Generation) {
-				if _, err := site.Systemctl(c.Context(), 10*time.Second, "start", "--no-block", "corpus-agent.service"); err != nil {
+				_, err := site.Systemctl(c.Context(), 10*time.Second, "start", "--no-block", "corpus-agent.service")
+				if err != nil {
 					return err
 				}
 			}
@@ -75,7 +76,9 @@ func (p *program) lookAtMembers(ctx context.Context, a *agent.Agent, all bool) (
 	node.Now, node.All, node.Measure = time.Now(), all, members.Measure
 	node.Disk = func(member string) string { return guests.DiskOf(a.Layout, member) }
 	node.First = func(ctx context.Context, host string) (hostkey.Public, error) {
-		return node.Memory.FirstOf(host, node.Now, func() (hostkey.Public, error) { return hostkey.FirstOf(ctx, node.Store, host) })
+		return node.Memory.FirstOf(host, node.Now, func() (hostkey.Public, error) {
+			return hostkey.FirstOf(ctx, node.Store, host)
+		})
 	}
 	if err := node.Tick(ctx); err != nil {
 		return nil, err

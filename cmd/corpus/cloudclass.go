@@ -46,7 +46,8 @@ a maximum, and take those of a node that is away.`,
 func classFlags(f *pflag.FlagSet, of *cloud.Class, keyFiles *[]string) {
 	f.StringVar(&of.Project, "project", "", "service of its members: the project that they deploy")
 	f.StringVar(&of.Env, "env", "", "their environment and instance: "+strings.Join(cloud.Modes(), ", "))
-	f.StringVar(&of.Region, "region", "", "region of the nodes that may run them; by default the only one of the environment")
+	f.StringVar(&of.Region, "region", "",
+		"region of the nodes that may run them; by default the only one of the environment")
 	f.StringVar(&of.Image, "image", "", "image that they are made from (corpus guest image)")
 	f.IntVar(&of.Min, "min", 1, "least number of members that run")
 	f.IntVar(&of.Max, "max", 1, "largest number of members that run")
@@ -64,9 +65,10 @@ func classFlags(f *pflag.FlagSet, of *cloud.Class, keyFiles *[]string) {
 
 // classFields returns the fields of a class by the names of their flags.
 func classFields(of *cloud.Class) map[string]any {
-	return map[string]any{"project": &of.Project, "env": &of.Env, "region": &of.Region, "image": &of.Image, "min": &of.Min,
-		"max": &of.Max, "metric": &of.Metric, "answers": &of.Answers, "above": &of.Above, "below": &of.Below, "for": &of.For,
-		"drain": &of.Drain, "away": &of.Away, "size": &of.Size, "name": &of.Names, "ssh-key": &of.SSHKeys}
+	return map[string]any{"project": &of.Project, "env": &of.Env, "region": &of.Region, "image": &of.Image,
+		"min": &of.Min, "max": &of.Max, "metric": &of.Metric, "answers": &of.Answers, "above": &of.Above,
+		"below": &of.Below, "for": &of.For, "drain": &of.Drain, "away": &of.Away, "size": &of.Size, "name": &of.Names,
+		"ssh-key": &of.SSHKeys}
 }
 
 func (k *clouds) classSet() *cobra.Command {
@@ -242,8 +244,8 @@ func (k *clouds) showClass(ctx context.Context, data *cloud.Cloud, name string) 
 	if of.Wanted, of.Members, err = look.Class(ctx, name); err != nil {
 		return fmt.Errorf("reading the leases of the class: %w", err)
 	}
-	text := fmt.Sprintf("class:   %s\nproject: %s\nenv:     %s\nregion:  %s\nimage:   %s\nmembers: %d of %d to %d\nrule:    %s\n"+
-		"drain:   %s\naway:    %s\nsize:    %s\nnames:   %s\nkeys:    %d", name, of.Project, of.Env, of.Region, of.Image,
+	text := fmt.Sprintf("class:   %s\nproject: %s\nenv:     %s\nregion:  %s\nimage:   %s\nmembers: %d of %d to %d\n"+
+		"rule:    %s\ndrain:   %s\naway:    %s\nsize:    %s\nnames:   %s\nkeys:    %d", name, of.Project, of.Env, of.Region, of.Image,
 		of.Wanted, of.Min, of.Max, of.rule(), of.Drain, of.Away, of.Size, strings.Join(of.AllNames, " "), len(of.SSHKeys))
 	for _, one := range of.Members {
 		text += fmt.Sprintf("\n  %s on %s, %s", one.Name, trust.Printable(one.Node), one.Address4)

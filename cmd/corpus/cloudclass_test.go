@@ -15,16 +15,17 @@ func TestClassesAreSetAndRemoved(t *testing.T) {
 		"+ class app\n")
 	var of shownClass
 	s.json("guest class info app", &of)
-	if of.Region != "eu1" || of.For != "5m" || of.Away != "10m" || of.Drain != "2m" || of.Wanted != 2 || len(of.Members) > 0 ||
-		of.FirstPort == 0 || of.FirstAddress == 0 || len(of.ID) != 32 {
+	if of.Region != "eu1" || of.For != "5m" || of.Away != "10m" || of.Drain != "2m" || of.Wanted != 2 ||
+		len(of.Members) > 0 || of.FirstPort == 0 || of.FirstAddress == 0 || len(of.ID) != 32 {
 		t.Errorf("the class is %+v", of)
 	}
 	first := of.FirstPort
 	s.expect(0, "guest class set app --max 9 --yes", "~ class app\n    max: 6 -> 9\n")
-	s.expect(0, "guest class ls", "2 to 9    busy at :8080/metrics above 50 or below 10.5 for 5m  www.example.com")
+	s.expect(0, "guest class ls", "2 to 9   busy at :8080/metrics above 50 or below 10.5 for 5m  www.example.com")
 	s.expect(2, "guest class set app --env dev --yes", "--env of a class that exists cannot be changed")
 	s.expect(2, "guest class set app --below 60 --yes", "60 is not below 50")
 	s.expect(2, "guest class set app --above 1e9 --yes", "such as 50 or 0.75")
+	s.expect(2, "guest class set app --away 2m --yes", "write a time of 3m to 24h")
 	s.expect(2, "guest class set app --answers http://192.0.2.1/ --yes", "such as :8080/metrics")
 	s.expect(2, "guest class set bare --project shop --env prod --yes", "a new class has no --image")
 	s.expect(2, "guest class set n-1 --project shop --env prod --image bookworm --yes", "such as web1")

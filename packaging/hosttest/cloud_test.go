@@ -17,7 +17,7 @@ import (
 )
 
 // guestInit is the first process of the guests of these tests: it counts its starts on the disk, gives its interface
-// the address of its settings, and answers as SSH does.
+// the address of its settings, and answers as SSH and HTTP do, with its hostname and the metric busy.
 const guestInit = `package main
 
 import (
@@ -75,7 +75,26 @@ func main() {
 			}
 		}()
 	}
+	for _, port := range []string{":80", ":8080"} {
+		if l, err := net.Listen("tcp", port); err == nil {
+			go answer(l)
+		}
+	}
 	<-ended
+}
+
+func answer(l net.Listener) {
+	for {
+		if c, err := l.Accept(); err == nil {
+			var request [4096]byte
+			_, _ = c.Read(request[:])
+			name, _ := os.ReadFile("/etc/hostname")
+			busy, _ := os.ReadFile("/srv/busy")
+			_, _ = c.Write([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n# " + string(name) +
+				"\nbusy " + string(busy) + "\n"))
+			_ = c.Close()
+		}
+	}
 }
 `
 
