@@ -276,8 +276,8 @@ func (s *simulated) wants(class string, count int) {
 	}
 }
 
-// TestTwoHundredNodesScale simulates 200 nodes: a load that grows and falls, a fifth of the nodes dying at once, and the
-// store away for a while.
+// TestTwoHundredNodesScale simulates 200 nodes: a load that grows and falls, a fifth of the nodes dying at once, and
+// the store away for a while.
 func TestTwoHundredNodesScale(t *testing.T) {
 	s := simulate(t, 200, 2, map[string]cloud.Class{"web": class(2, 30), "app": class(3, 12)})
 	s.shared = map[string]members.Read{}

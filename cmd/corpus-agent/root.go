@@ -85,7 +85,8 @@ priority.`,
 		p.historyCommand(),
 		p.reportCommand(), p.changesCommand(), p.whyCommand(), p.projectCommand(), p.elbCommand(), p.unquarantineCommand(),
 		p.grainsCommand(), p.pillarCommand(), p.callCommand(),
-		p.verifyCommand(), p.doctorCommand(), p.imageCommand(), p.membersCommand(), p.holdCommand(), p.unholdCommand(), p.configCommand(),
+		p.verifyCommand(), p.doctorCommand(), p.imageCommand(), p.membersCommand(), p.holdCommand(), p.unholdCommand(),
+		p.configCommand(),
 		cli.VersionCommand(p.IO))
 	return root
 }

@@ -245,8 +245,9 @@ func (k *clouds) showClass(ctx context.Context, data *cloud.Cloud, name string) 
 		return fmt.Errorf("reading the leases of the class: %w", err)
 	}
 	text := fmt.Sprintf("class:   %s\nproject: %s\nenv:     %s\nregion:  %s\nimage:   %s\nmembers: %d of %d to %d\n"+
-		"rule:    %s\ndrain:   %s\naway:    %s\nsize:    %s\nnames:   %s\nkeys:    %d", name, of.Project, of.Env, of.Region, of.Image,
-		of.Wanted, of.Min, of.Max, of.rule(), of.Drain, of.Away, of.Size, strings.Join(of.AllNames, " "), len(of.SSHKeys))
+		"rule:    %s\ndrain:   %s\naway:    %s\nsize:    %s\nnames:   %s\nkeys:    %d",
+		name, of.Project, of.Env, of.Region, of.Image, of.Wanted, of.Min, of.Max, of.rule(), of.Drain, of.Away, of.Size,
+		strings.Join(of.AllNames, " "), len(of.SSHKeys))
 	for _, one := range of.Members {
 		text += fmt.Sprintf("\n  %s on %s, %s", one.Name, trust.Printable(one.Node), one.Address4)
 		if one.Value != nil {
