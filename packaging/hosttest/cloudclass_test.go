@@ -77,6 +77,23 @@ func (c *classNodes) busy(value string) {
 	}
 }
 
+// sharingNode boots a node that has the directory of the store, and deploys it.
+func sharingNode(t *testing.T, s *store, n *lab.Network, number string) *lab.Host {
+	t.Helper()
+	h := cloudNode(t, s, n, "n"+number, "172.31.0.1"+number, func(h *lab.Host) {
+		dir := filepath.Join(h.Root, "srv", "store")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "mount", "--bind", s.dir, dir)
+		t.Cleanup(func() { _ = exec.Command("umount", "--lazy", dir).Run() })
+	})
+	h.Write("/etc/corpus/agent.yaml", "store: file:///srv/store\n")
+	h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
+	agent(t, h, "deploy", "--trust-root", "/root/root.json").converged(t)
+	return h
+}
+
 // TestThreeNodesScaleAClass runs a class on three nodes: its members start, more do when they are busy, those of a node
 // that cannot reach the store or has no power come up on others, and fewer run when they are idle. The nodes share the
 // directory of the store.
@@ -91,18 +108,7 @@ func TestThreeNodesScaleAClass(t *testing.T) {
 		"--answers :8080/metrics --above 50 --below 10 --for 1m --drain 1m --away 3m --yes")...)
 	c := &classNodes{t: t, hosts: map[string]*lab.Host{}, off: map[string]bool{}}
 	for _, i := range []string{"1", "2", "3"} {
-		h := cloudNode(t, s, n, "n"+i, "172.31.0.1"+i, func(h *lab.Host) {
-			dir := filepath.Join(h.Root, "srv", "store")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			run(t, "mount", "--bind", s.dir, dir)
-			t.Cleanup(func() { _ = exec.Command("umount", "--lazy", dir).Run() })
-		})
-		h.Write("/etc/corpus/agent.yaml", "store: file:///srv/store\n")
-		h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
-		agent(t, h, "deploy", "--trust-root", "/root/root.json").converged(t)
-		c.hosts["n"+i] = h
+		c.hosts["n"+i] = sharingNode(t, s, n, i)
 	}
 	first := c.wants("the minimum", 2, 4*time.Minute)
 	node := first["app1"][0]
