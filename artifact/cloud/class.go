@@ -169,7 +169,7 @@ func addressAt(p netip.Prefix, number int) netip.Addr {
 	return addr
 }
 
-// numberOf returns the number of an address in a network; 0 if it is not there, or has a number above 2^30.
+// numberOf returns the number of an address in a network; 0 if it is not in it, or has a number above 2^30.
 func numberOf(p netip.Prefix, text string) int {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || !p.Contains(addr) {
