@@ -267,7 +267,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		if err := p.create(ctx, h); err != nil {
 			return module.Report{}, fmt.Errorf("creating guest %s: %w", p.Name, err)
 		}
-	} else if err := p.mend(ctx, h); err != nil {
+	} else if err := p.adjust(ctx, h); err != nil {
 		return module.Report{}, err
 	}
 	return report, p.finish(h)
@@ -283,8 +283,8 @@ func (p *present) finish(h *host.Host) error {
 	return p.configure(h)
 }
 
-// mend mounts the disk of a guest that was made before, and gives it its size.
-func (p *present) mend(ctx context.Context, h *host.Host) error {
+// adjust mounts the disk of a guest that was made before, and gives it its size.
+func (p *present) adjust(ctx context.Context, h *host.Host) error {
 	if p.volume != nil {
 		if err := p.volume.place(ctx, h); err != nil {
 			return err
