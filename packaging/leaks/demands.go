@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// demands are what each match of an expression contains: one sequence of each list at least. Nearly all expressions for
-// tokens ask for something rare, such as "SG." and 66 letters, which few texts around a keyword have. An empty list asks
-// for nothing.
+// demands are what each match of an expression contains: at least one sequence of each list. Nearly all expressions for
+// tokens ask for something rare, such as "SG." and 66 letters, which few texts around a keyword have. An empty list
+// asks for nothing.
 type demands [][]sequence
 
 // weakest is the number of bits below which a sequence is too common to look for it.
