@@ -62,13 +62,6 @@
     - target: /dev/null
     - makedirs: true
 
-# The user IDs of guests, which LXC may map since they are root's.
-{% for file in ['/etc/subuid', '/etc/subgid'] %}
-{{ file }}:
-  file.append:
-    - text: root:524288:655425536
-{% endfor %}
-
 lxc:
   pkg.installed:
     - require:
@@ -76,6 +69,40 @@ lxc:
 {% else %}
 systemd-container:
   pkg.installed: []
+{% endif %}
+
+# The user IDs of guests are root's: LXC may map them, and useradd gives them to no account. It gives others above them, since those
+# below are enough for six accounts. An account that has some could change the files of guests, as their root.
+{% set theirs = [] %}
+{% for file, limit in {'/etc/subuid': 'SUB_UID_MAX', '/etc/subgid': 'SUB_GID_MAX'}.items() %}
+{% for line in (salt['file.read'](file) if salt['file.file_exists'](file) else '').splitlines() %}
+{% set f = line.split(':') %}
+{% if f | length == 3 and f[0] not in ['root', '0'] and f[1] | int < 655949824 and f[1] | int + f[2] | int > 524288 %}
+{% do theirs.append(f[0] ~ ' has ' ~ line ~ ' in ' ~ file) %}
+{% endif %}
+{% endfor %}
+{{ file }}:
+  file.append:
+    - text: root:524288:655425536
+
+{% if salt['file.file_exists']('/etc/login.defs') %}
+{{ limit }} of useradd:
+  file.replace:
+    - name: /etc/login.defs
+    - pattern: '^{{ limit }}\s.*$'
+    - repl: '{{ limit }} 1878982655'
+    - append_if_not_found: true
+{% endif %}
+{% endfor %}
+
+only root has the user IDs of guests:
+{% if theirs %}
+  test.fail_without_changes:
+    - name: {{ ('accounts of this node have user IDs of guests (524288 to 655949823): ' ~ theirs | join(', ') ~ '. No guest is made or ' ~
+        'started until they have others: remove these lines, and run usermod --add-subuids 655949824-656015359 --add-subgids ' ~
+        '655949824-656015359 for the first of the accounts, and 65536 more for each of the others') | json }}
+{% else %}
+  test.nop: []
 {% endif %}
 
 # Quotas limit the disks of guests where /var/lib/machines is on btrfs, or on ext4 or xfs with project quotas.
@@ -197,6 +224,14 @@ archive of {{ guest }}:
       - guest: guests that are not in the cloud
 {% endfor %}
 
+# Root of a guest reaches its directory here through its mount. LXC makes mounts as root of the guest, which has to pass.
+/var/lib/corpus-guests:
+  file.directory:
+    - makedirs: true
+    - user: root
+    - group: root
+    - mode: '{{ '0711' if lxc else '0700' }}'
+
 {% for guest, g in guests.items() if g.node == name and not g.get('from') %}
 {% set image = cloud.images[g.image] %}
 {% set tree = '/var/lib/corpus-images/' ~ image.digest.split(':')[1] %}
@@ -215,10 +250,14 @@ image of {{ guest }}:
     - unless: test -d {{ tree }}
 {% endif %}
 
+# sshd of the guest takes keys only from a directory of its root's.
 /var/lib/corpus-guests/{{ guest }}:
   file.directory:
-    - makedirs: true
+    - user: {{ uids }}
+    - group: {{ uids }}
     - mode: '0755'
+    - require:
+      - file: /var/lib/corpus-guests
 
 {% if begins %}
 {{ hooks('guest-create', guest, g, 'file: /var/lib/corpus-guests/' ~ guest, 'guest: ' ~ guest) }}
@@ -309,6 +348,7 @@ image of {{ guest }}:
           nameserver {{ salt['pillar.get']('guests:resolver', '9.9.9.9') }}
     - require:
       - guest: guests that are not in the cloud
+      - test: only root has the user IDs of guests
 {% if not made and not g.get('copy') %}
       - cmd: image of {{ guest }}
 {% endif %}

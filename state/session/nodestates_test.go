@@ -1,0 +1,139 @@
+package session_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
+	"github.com/corpus-agent/corpus-agent/state/statetest"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// nodesCloud is a cloud with a node of each driver.
+const nodesCloud = `form: 1
+images:
+  tiny: {project: image-tiny, version: '1.0', digest: 'sha256:aa'}
+nodes:
+  n1: {mode: prod, region: eu1, range4: 10.80.0.0/24, range6: 'fd12:3456:789a::/64', driver: nspawn, slots: 20}
+  n2: {mode: prod, region: eu1, range4: 10.80.1.0/24, range6: 'fd12:3456:789a:1::/64', driver: lxc, slots: 20}
+guests:
+  web1: {id: 0a, node: n1, project: shop, env: prod, image: tiny, address4: 10.80.0.2, address6: 'fd12:3456:789a::2',
+    ssh_port: 40000, size: 5GiB, names: [www.example.com]}
+  withalongname: {id: 0b, node: n1, project: shop, env: prod, image: tiny, address4: 10.80.0.3,
+    address6: 'fd12:3456:789a::3', ssh_port: 40001, size: 5GiB}
+  db1: {id: 0c, node: n2, project: shop, env: prod, image: tiny, address4: 10.80.1.2, address6: 'fd12:3456:789a:1::2',
+    ssh_port: 40002, size: 5GiB}
+`
+
+// nodeStates has the states of the nodes of nodesCloud.
+type nodeStates struct {
+	t   *testing.T
+	h   *statetest.Host
+	dir string // of the states
+}
+
+func newNodeStates(t *testing.T) nodeStates {
+	t.Helper()
+	n := nodeStates{t, statetest.NewHost(t), t.TempDir()}
+	of := os.DirFS("../../packaging/trees/starter/cloud/salt/config/states")
+	if err := os.CopyFS(filepath.Join(n.dir, "states"), of); err != nil {
+		t.Fatal(err)
+	}
+	n.cloud(nodesCloud)
+	return n
+}
+
+func (n nodeStates) cloud(text string) {
+	n.t.Helper()
+	if err := os.WriteFile(filepath.Join(n.dir, "states", "cloud.yaml"), []byte(text), 0o644); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// call calls a function on a node and returns its answer, as JSON if that is not a text.
+func (n nodeStates) call(node, function string, args ...any) string {
+	n.t.Helper()
+	real, err := machine.New(host.Options{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	s := families.New(session.Settings{Host: n.h.Host, Trees: real.Files, ID: node,
+		Grains: value.NewMap("id", node, "service_node", node, "os_family", "Debian"),
+		States: []roots.Env{{Name: "base", Dirs: []string{n.dir + "/states"}}}})
+	got, err := answer(n.t, s, function, args...)
+	if err != nil {
+		n.t.Fatalf("%s: %s %v: %v", node, function, args, err)
+	}
+	if text, is := got.(string); is {
+		return text
+	}
+	text, err := json.Marshal(got)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// has checks which of several texts the answer of a function has.
+func (n nodeStates) has(node, function string, arg any, texts map[string]bool) {
+	n.t.Helper()
+	answer := n.call(node, function, arg)
+	for text, want := range texts {
+		if strings.Contains(answer, text) != want {
+			n.t.Errorf("%s: %s has %q: %t, want %t\n%s", node, arg, text, !want, want, answer)
+		}
+	}
+}
+
+const lowstate = "state.show_lowstate"
+
+// TestGuestsHaveTheirUserIDsForThemselves lets accounts of a node have user IDs of guests, or others.
+func TestGuestsHaveTheirUserIDsForThemselves(t *testing.T) {
+	n := newNodeStates(t)
+	n.h.Put("/etc/login.defs", "SUB_UID_MAX\t\t600100000\n")
+	for text, named := range map[string]string{"": "", "bob:100000:65536\nroot:524288:655425536\n": "",
+		"al:655949824:65536\n": "", "bob:458752:65536\nann:493216:65536\n": "ann has ann:493216:65536 in /etc/subuid",
+		"1000:655949823:1\n": "1000 has", "all:0:4294967295\n": "all has"} {
+		n.h.Put("/etc/subuid", text)
+		for _, node := range []string{"n1", "n2"} {
+			n.has(node, lowstate, "guests", map[string]bool{named: true, "bob has": false,
+				"fail_without_changes": named != "", `"text":"root:524288:655425536"`: true,
+				`"repl":"SUB_GID_MAX 1878982655"`: true, `{"test":"only root has the user IDs of guests"}`: true})
+		}
+	}
+}
+
+// TestOnlyRootOfAGuestChangesItsKeys checks the owners of the directory that a guest has as /etc/corpus-node: sshd
+// takes keys only from one of its root's, and no other user of the node may have a way into it.
+func TestOnlyRootOfAGuestChangesItsKeys(t *testing.T) {
+	n := newNodeStates(t)
+	for node, want := range map[string]struct{ guest, uid, mode string }{
+		"n1": {"web1", "524288", "0700"}, "n2": {"db1", "655360", "0711"}} {
+		var all []map[string]any
+		if err := json.Unmarshal([]byte(n.call(node, lowstate, "guests")), &all); err != nil {
+			t.Fatal(err)
+		}
+		const top = "/var/lib/corpus-guests"
+		found := map[string]string{}
+		for _, one := range all {
+			if one["state"] == "file" {
+				text, _ := json.Marshal([]any{one["user"], one["mode"]})
+				found[one["name"].(string)] = string(text)
+			}
+		}
+		for file, owner := range map[string]string{top: `["root","` + want.mode + `"]`,
+			top + "/" + want.guest:                      "[" + want.uid + `,"0755"]`,
+			top + "/" + want.guest + "/authorized_keys": "[" + want.uid + `,"0644"]`} {
+			if found[file] != owner {
+				t.Errorf("%s: %s has owner and mode %s, want %s", node, file, found[file], owner)
+			}
+		}
+	}
+}
