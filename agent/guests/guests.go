@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -106,13 +107,16 @@ func (n *Node) Ready(ctx context.Context, wait bool) (ready []notify.Guest, know
 }
 
 // DiskOf returns the ID of the disk that a node has of a guest; "" if it has none.
-func DiskOf(l layout.Layout, guest string) string {
-	data, err := walk.ReadFile(filepath.Join(l.GuestRecords(), guest+".json"))
-	r := record{}
-	if err != nil || json.Unmarshal(data, &r) != nil {
-		return ""
+func DiskOf(l layout.Layout, guest string) (string, error) {
+	data, found, err := walk.Read(filepath.Join(l.GuestRecords(), guest+".json"))
+	if err != nil || !found {
+		return "", err
 	}
-	return r.disk()
+	r := record{}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return "", fmt.Errorf("reading the record of guest %s: %w", guest, err)
+	}
+	return r.disk(), nil
 }
 
 // knownAmong removes the guests from records that need no notification, and returns the disks of those that had one.

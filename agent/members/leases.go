@@ -20,6 +20,10 @@ func (n *Node) renew(ctx context.Context, v *view) error {
 		if !n.mine(one) {
 			continue
 		}
+		disk, err := n.Disk(cloud.MemberName(v.name, i+1))
+		if err != nil {
+			return err
+		}
 		next := *one.Lease
 		next.Value = values[i]
 		wants := i < v.count && n.Cloud.MayRun(v.name, n.Name) && !n.crowded(v.name, i)
@@ -30,7 +34,7 @@ func (n *Node) renew(ctx context.Context, v *view) error {
 			at := n.now.UTC()
 			next.Drain = &at
 		case n.now.Sub(*next.Drain) >= cloud.Period(v.of.Drain) &&
-			n.Disk(cloud.MemberName(v.name, i+1)) != n.Cloud.Member(v.name, i+1, n.Name).ID:
+			disk != n.Cloud.Member(v.name, i+1, n.Name).ID:
 			if _, _, err := n.put(ctx, v.place(n.Channel, strconv.Itoa(i+1)), one.tag, struct{}{}); err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ type Node struct {
 	// Measure returns the metric of a member.
 	Measure func(ctx context.Context, g cloud.Guest, of cloud.Class) (float64, error)
 	// Disk returns the ID of the disk that the node has of a member; "" if it has none.
-	Disk func(member string) string
+	Disk func(member string) (string, error)
 	// First returns the key that a host registered first; "" if it has none.
 	First func(ctx context.Context, host string) (hostkey.Public, error)
 
@@ -123,8 +123,7 @@ func (n *Node) Tick(ctx context.Context) error {
 			}
 		}
 	}
-	n.conclude()
-	return nil
+	return n.conclude()
 }
 
 func hintRights(err error) error {

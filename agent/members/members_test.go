@@ -160,13 +160,16 @@ func TestOnlyNodesHoldMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	n1 := s.nodes["n1"]
-	s.firsts["shop-prod-eu1-web1"] = stranger.Public()
-	put("1", stranger, members.Lease{Class: of.ID, Number: 1, Node: "n1", Host: n1.host})
-	put("2", stranger, members.Lease{Class: of.ID, Number: 2, Node: "n1", Host: "shop-prod-eu1-web1"})
+	s.data.Nodes["off"] = cloud.Node{Mode: "dev", Region: "eu1", Driver: "nspawn", Slots: 1}
+	s.publish()
+	const off = "cloud-prod-eu1-off"
+	s.firsts["shop-prod-eu1-web1"], s.firsts[off] = stranger.Public(), n1.key.Public()
+	put("1", stranger, members.Lease{Class: of.ID, Number: 1, Node: "off", Host: off})
+	put("2", stranger, members.Lease{Class: of.ID, Number: 2, Node: "off", Host: "shop-prod-eu1-web1"})
 	put("wanted", stranger, map[string]any{"class": of.ID, "count": 5, "node": "n1", "host": n1.host})
 	put("3", n1.key, members.Lease{Class: of.ID, Number: 4, Node: "n1", Host: n1.host})
 	put("101", n1.key, members.Lease{Class: of.ID, Number: 101, Node: "n1", Host: n1.host})
-	s.pass(5 * time.Minute)
+	s.pass(3 * time.Minute) // a lease that counts would hold for 5 minutes
 	s.wants("web", 2)
 	s.wants("app", 1)
 	put("wanted", n1.key, map[string]any{"class": of.ID, "count": 500, "node": "n1", "host": n1.host})

@@ -131,7 +131,7 @@ func (m *Memory) FirstOf(host string, now time.Time, look func() (hostkey.Public
 }
 
 // conclude writes into the memory what the states of this node have to do.
-func (n *Node) conclude() {
+func (n *Node) conclude() error {
 	m := n.Memory
 	m.Guests, m.Where = map[string]Placed{}, map[string]Where{}
 	for class, v := range n.views {
@@ -150,13 +150,16 @@ func (n *Node) conclude() {
 			}
 		}
 	}
-	n.remove()
+	if err := n.remove(); err != nil {
+		return err
+	}
 	hash := sha256.New()
 	_ = json.NewEncoder(hash).Encode(m.Guests)
 	if n.All {
 		_ = json.NewEncoder(hash).Encode(m.Where)
 	}
 	m.Generation = hex.EncodeToString(hash.Sum(nil)[:8])
+	return nil
 }
 
 // proxy returns whether the proxy forwards to a member; "" for one that is not to run. A member that drains first gets
@@ -176,18 +179,26 @@ func (n *Node) proxy(v *view, one held) string {
 }
 
 // remove sets the disks that are removed: those of members that this node has run and does not run.
-func (n *Node) remove() {
+func (n *Node) remove() error {
 	m := n.Memory
 	for class, of := range n.Cloud.Classes {
 		for i := 1; i <= of.Max; i++ {
 			name := cloud.MemberName(class, i)
-			if disk := n.Disk(name); disk != "" && disk == n.Cloud.Member(class, i, n.Name).ID {
+			disk, err := n.Disk(name)
+			if err != nil {
+				return err
+			}
+			if disk != "" && disk == n.Cloud.Member(class, i, n.Name).ID {
 				m.Taken[disk] = name
 			}
 		}
 	}
 	for id, name := range m.Taken {
-		if m.Guests[name].ID != id && n.Disk(name) != id {
+		disk, err := n.Disk(name)
+		if err != nil {
+			return err
+		}
+		if m.Guests[name].ID != id && disk != id {
 			delete(m.Taken, id)
 		}
 	}
@@ -197,6 +208,7 @@ func (n *Node) remove() {
 			m.Removed = append(m.Removed, id)
 		}
 	}
+	return nil
 }
 
 // Text describes for a person what runs on this node.

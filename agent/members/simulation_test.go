@@ -151,7 +151,7 @@ func (s *simulated) tick(name string) error {
 	}
 	node := members.Node{Store: s.store, Key: n.key, Host: n.host, Name: name, Channel: "prod", Cloud: s.data,
 		Memory: n.memory, Now: s.store.now.Add(n.skew),
-		Disk:    func(member string) string { return n.disks[member] },
+		Disk:    func(member string) (string, error) { return n.disks[member], nil },
 		First:   func(_ context.Context, host string) (hostkey.Public, error) { return s.firsts[host], nil },
 		Measure: func(_ context.Context, g cloud.Guest, of cloud.Class) (float64, error) { return s.measure(n, g, of) },
 	}

@@ -5,11 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -76,33 +74,34 @@ func classKeys() []key {
 	}
 }
 
-var metricPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_:]{0,99}$`)
-})
+// The characters of names of metrics, and of paths. No expression is compiled for them, since a node checks its cloud
+// in each run.
+const (
+	metricCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:"
+	pathCharacters   = metricCharacters + ".-"
+)
 
 func checkMetric(text string) error {
-	return matches(metricPattern(), text, "write its name as in /metrics, such as http_requests_in_flight")
+	return matched(text != "" && len(text) <= 100 && strings.Trim(text, metricCharacters) == "" &&
+		!strings.ContainsAny(text[:1], "0123456789:"), text,
+		"write its name as in /metrics, such as http_requests_in_flight")
 }
-
-var answersPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^:[1-9][0-9]{0,4}(/[a-zA-Z0-9._-]+)+$`)
-})
 
 func checkAnswers(text string) error {
-	hint := "write a port and a path, such as :8080/metrics"
-	port, _, _ := strings.Cut(strings.TrimPrefix(text, ":"), "/")
-	if n, err := strconv.Atoi(port); err != nil || n > 65535 {
-		return matched(false, text, hint)
+	address, path, is := strings.Cut(text, "/")
+	port, colon := strings.CutPrefix(address, ":")
+	n, err := strconv.Atoi(port)
+	is = is && colon && err == nil && n > 0 && n <= 65535 && strconv.Itoa(n) == port && len(text) <= 200
+	for part := range strings.SplitSeq(path, "/") {
+		is = is && part != "" && strings.Trim(part, pathCharacters) == ""
 	}
-	return matches(answersPattern(), text, hint)
+	return matched(is, text, "write a port and a path, such as :8080/metrics")
 }
 
-var limitPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$`)
-})
-
 func checkLimit(text string) error {
-	return matches(limitPattern(), text, "write a number from 0 on, such as 50 or 0.75")
+	n, err := strconv.ParseFloat(text, 64)
+	return matched(err == nil && strings.Trim(text, "0123456789.") == "" && strings.Trim(text, ".") == text &&
+		n <= 1e12 && len(text) <= 20, text, "write a number from 0 on, such as 50 or 0.75")
 }
 
 func checkPeriod(text string) error {

@@ -91,12 +91,11 @@ the node start and stop members. If the store does not answer, nothing changes. 
 			if err != nil {
 				return err
 			}
-			applied, err := walk.ReadFile(a.Layout.AppliedMembers())
-			if start && (err != nil || strings.TrimSpace(string(applied)) != memory.Generation) {
-				_, err := site.Systemctl(c.Context(), 10*time.Second, "start", "--no-block", "corpus-agent.service")
-				if err != nil {
-					return err
-				}
+			if start {
+				err = startRun(c.Context(), a, memory)
+			}
+			if err != nil {
+				return err
 			}
 			return p.answer(map[string]any{"guests": memory.Guests, "where": memory.Where, "removed": memory.Removed},
 				memory.Text())
@@ -105,6 +104,15 @@ the node start and stop members. If the store does not answer, nothing changes. 
 	c.Flags().BoolVar(&all, "all", false, "read all classes, as a node needs that serves the DNS of the cloud")
 	c.Flags().BoolVar(&start, "start", false, "start a run of the agent if other members are to run than do")
 	return c
+}
+
+// startRun starts a run of the agent, unless the states of this node have applied what the memory says.
+func startRun(ctx context.Context, a *agent.Agent, memory *members.Memory) error {
+	applied, _, err := walk.Read(a.Layout.AppliedMembers())
+	if err == nil && strings.TrimSpace(string(applied)) != memory.Generation {
+		_, err = site.Systemctl(ctx, 10*time.Second, "start", "--no-block", "corpus-agent.service")
+	}
+	return err
 }
 
 // lookAtMembers looks at the classes once, and saves the result.
@@ -126,7 +134,7 @@ func (p *program) lookAtMembers(ctx context.Context, a *agent.Agent, all bool) (
 		return nil, err
 	}
 	node.Now, node.All, node.Measure = time.Now(), all, members.Measure
-	node.Disk = func(member string) string { return guests.DiskOf(a.Layout, member) }
+	node.Disk = func(member string) (string, error) { return guests.DiskOf(a.Layout, member) }
 	node.First = func(ctx context.Context, host string) (hostkey.Public, error) {
 		return node.Memory.FirstOf(host, node.Now, func() (hostkey.Public, error) {
 			return hostkey.FirstOf(ctx, node.Store, host)
