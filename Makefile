@@ -22,7 +22,7 @@ HUGO ?= $(or $(shell command -v hugo),go run github.com/gohugoio/hugo@v0.165.0)
 export CGO_ENABLED ?= 0
 
 # The packages that start goroutines; cmd/race_test.go compares the list with the code.
-RACE := ./agent/delivery ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/guests ./agent/health ./agent/journal ./agent/lock ./agent/rollout ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process ./artifact/publish/blobs ./artifact/store/wire \
+RACE := ./agent/delivery ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/guests ./agent/health ./agent/journal ./agent/lock ./agent/members ./agent/rollout ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process ./artifact/publish/blobs ./artifact/store/wire \
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/publish/refresh ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/ahead ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/host/units ./state/module/archive
 
