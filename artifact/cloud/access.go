@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,32 +136,45 @@ func (c *Cloud) Revoke(user, project string) {
 	c.Projects[project] = a
 }
 
-// allocateAccess sets the numbers of users and projects that have none.
-func (c *Cloud) allocateAccess() error {
-	err := numbered("user", c.Users, func(u *User) *int { return &u.UID }, FirstUID, LastUID)
+// NumbersAfter sets the numbers of users and projects that have none, as Allocate does, and none of them is one that
+// the newest release of the cloud has, which differs from the one that is changed after a rollback. Those that are in
+// the newest release get the numbers that they have there.
+func (c *Cloud) NumbersAfter(newest *Cloud) error {
+	err := numbered("user", c.Users, newest.Users, func(u *User) *int { return &u.UID }, FirstUID, LastUID)
 	if err != nil {
 		return err
 	}
-	return numbered("the group of project", c.Projects, func(a *Access) *int { return &a.GID }, FirstGID, LastGID)
+	return numbered("the group of project", c.Projects, newest.Projects, func(a *Access) *int { return &a.GID },
+		FirstGID, LastGID)
 }
 
-// numbered sets the numbers of objects that have none to numbers that none of the others has.
-func numbered[V any](what string, all map[string]V, number func(*V) *int, first, last int) error {
+// allocateAccess sets the numbers of users and projects that have none.
+func (c *Cloud) allocateAccess() error { return c.NumbersAfter(&Cloud{}) }
+
+// numbered sets the numbers of objects that have none to those that they had before, or to numbers that none of the
+// others has or had.
+func numbered[V any](what string, all, before map[string]V, number func(*V) *int, first, last int) error {
 	used := map[int]bool{}
 	for _, one := range all {
 		used[*number(&one)] = true
 	}
+	taken := maps.Clone(used)
+	for _, one := range before {
+		taken[*number(&one)] = true
+	}
 	for _, name := range sortedKeys(all) {
-		one := all[name]
+		one, old := all[name], before[name]
 		n := number(&one)
 		if *n != 0 {
 			continue
 		}
-		var err error
-		if *n, err = freeNumber("numbers", used, first, last); err != nil {
-			return fmt.Errorf("choosing a number for %s %s: %w", what, name, err)
+		if *n = *number(&old); *n == 0 || used[*n] {
+			var err error
+			if *n, err = freeNumber("numbers", taken, first, last); err != nil {
+				return fmt.Errorf("choosing a number for %s %s: %w", what, name, err)
+			}
 		}
-		used[*n] = true
+		used[*n], taken[*n] = true, true
 		all[name] = one
 	}
 	return nil

@@ -48,6 +48,26 @@ func TestUsersGetNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestNumbersOfUsersAreNotUsedAgainAfterARollback adds users to a cloud that lacks those of its newest release.
+func TestNumbersOfUsersAreNotUsedAgainAfterARollback(t *testing.T) {
+	t.Parallel()
+	newest, c := accessible(t), sample(t)
+	c.Users["zoe"], c.Users["bob"] = cloud.User{}, cloud.User{}
+	c.Projects["blog"] = cloud.Access{Members: []string{"zoe"}}
+	if err := c.NumbersAfter(newest); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Users["bob"].UID, newest.Users["bob"].UID; got != want {
+		t.Errorf("the number of a user of the newest release is %d, want %d", got, want)
+	}
+	if got := c.Users["zoe"].UID; got != cloud.FirstUID+2 {
+		t.Errorf("the number of a new user is %d, want %d", got, cloud.FirstUID+2)
+	}
+	if got := c.Projects["blog"].GID; got != cloud.FirstGID+1 {
+		t.Errorf("the number of a new project is %d, want %d", got, cloud.FirstGID+1)
+	}
+}
+
 // TestAccessOfTwoPeopleIsJoined merges edits of two people who add users at once, and of one who removes a user.
 func TestAccessOfTwoPeopleIsJoined(t *testing.T) {
 	t.Parallel()

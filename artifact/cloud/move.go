@@ -210,9 +210,11 @@ func (c *Cloud) Evacuate(node string, at time.Time, random io.Reader) (Evacuatio
 			e.Data = append(e.Data, name)
 			continue
 		}
-		to := c.place(g.Env, func(other string) bool {
-			return c.Nodes[other].Region == n.Region && len(g.OldOn(other)) == 0
-		})
+		near := func(other string) bool { return c.Nodes[other].Region == n.Region }
+		to := c.place(g.Env, func(other string) bool { return near(other) && len(g.OldOn(other)) == 0 })
+		if to == "" {
+			to = c.place(g.Env, near)
+		}
 		if to == "" {
 			e.Full = append(e.Full, name)
 			continue
@@ -225,12 +227,17 @@ func (c *Cloud) Evacuate(node string, at time.Time, random io.Reader) (Evacuatio
 	return e, nil
 }
 
-// rescue moves a guest without data from a node that is off.
+// rescue moves a guest without data from a node that is off. An earlier disk of it on the new node is removed.
 func (c *Cloud) rescue(name, to string, at time.Time, random io.Reader) error {
 	g := c.Guests[name]
 	before := g.From // a node that still may run it
 	g.From, g.Copy = "", ""
 	c.Guests[name] = g
+	if len(g.OldOn(to)) > 0 {
+		if err := c.Drop(name, to); err != nil {
+			return err
+		}
+	}
 	if err := c.Move(name, to, Fresh, random); err != nil {
 		return err
 	}

@@ -204,3 +204,32 @@ func TestDisksStayCopiesUntilTheirSourceIsDropped(t *testing.T) {
 		t.Errorf("without the disk that was copied, the guest is %+v", g)
 	}
 }
+
+// TestEvacuatedGuestTakesTheOnlyNode evacuates a guest without data whose only other node keeps an earlier disk of it.
+func TestEvacuatedGuestTakesTheOnlyNode(t *testing.T) {
+	c := three(t)
+	g := c.Guests["web1"]
+	g.Stateless = cloud.Yes
+	c.Guests["web1"] = g
+	if err := c.Move("web1", "n2", cloud.Fresh, rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	c.Arrived("web1", time.Unix(1, 0))
+	c = published(t, c)
+	for _, other := range []string{"n3"} {
+		n := c.Nodes[other]
+		n.Closed = cloud.Yes
+		c.Nodes[other] = n
+	}
+	e, err := c.Evacuate("n2", time.Unix(2, 0), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Moved["web1"] != "n1" || c.Guests["web1"].Node != "n1" {
+		t.Fatalf("the evacuation is %+v", e)
+	}
+	if _, dropped := c.Deleted[g.DiskOf()]; !dropped {
+		t.Errorf("the earlier disk on n1 is not removed: %+v", c.Deleted)
+	}
+	published(t, c)
+}

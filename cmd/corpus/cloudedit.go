@@ -30,6 +30,7 @@ type publishedCloud struct {
 	version string          // empty if nothing was published yet
 	digest  artifact.Digest // that the channel names
 	next    int             // the version that a change gets
+	newest  *cloud.Cloud    // the newest version; nil if that is the one which the channel names, or cannot be read
 }
 
 // editedCloud is the output of a command that changed a cloud.
@@ -71,9 +72,10 @@ func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *published
 	if len(list.Releases) == 0 {
 		return now.start()
 	}
+	newest := ""
 	for _, r := range list.Releases {
-		if n, err := strconv.Atoi(r.Version); err == nil {
-			now.next = max(now.next, n+1)
+		if n, err := strconv.Atoi(r.Version); err == nil && n >= now.next {
+			now.next, newest = n+1, r.Version
 		}
 	}
 	release, err := releaseNamed(list, k.channel)
@@ -84,7 +86,35 @@ func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *published
 	if _, err := (comparing{client: client}).unpacked(ctx, release, filepath.Dir(now.tree), unpack.Limits{}); err != nil {
 		return err
 	}
-	return now.parse()
+	if err := now.parse(); err != nil || newest == "" || newest == now.version {
+		return err
+	}
+	if release, err = releaseNamed(list, newest); err != nil {
+		return err
+	}
+	now.newest, err = cloudOf(ctx, client, release)
+	return err
+}
+
+// cloudOf returns the cloud of a release; nil if it has no valid one.
+func cloudOf(ctx context.Context, client *trust.Client, release artifact.Release) (*cloud.Cloud, error) {
+	dir, done, err := durable.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if _, err := (comparing{client: client}).unpacked(ctx, release, dir, unpack.Limits{}); err != nil {
+		return nil, err
+	}
+	text, err := walk.ReadGiven(filepath.Join(dir, "tree", cloud.Name))
+	if err != nil {
+		return nil, nil
+	}
+	data, err := cloud.Parse(cloud.Name, text)
+	if err != nil {
+		return nil, nil
+	}
+	return data, nil
 }
 
 // start writes the files of a new cloud.
@@ -176,6 +206,11 @@ func overtaken(err error) bool {
 func (k *clouds) proposed(base *publishedCloud, mine *cloud.Cloud) (editedCloud, string, error) {
 	answer := editedCloud{Project: cloud.Project, Channel: k.channel, Version: strconv.Itoa(base.next),
 		Changes: []cloud.Change{}}
+	if base.newest != nil {
+		if err := mine.NumbersAfter(base.newest); err != nil {
+			return answer, "", exit.WithCode(exit.Usage, err)
+		}
+	}
 	if err := mine.Allocate(rand.Reader); err != nil {
 		return answer, "", exit.WithCode(exit.Usage, err)
 	}

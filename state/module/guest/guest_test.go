@@ -82,6 +82,9 @@ func nodeTools(h *statetest.Host) map[string]statetest.Tool {
 			if !is || args[1] != "enable" {
 				return "", statetest.Code{Code: 1, Text: "unexpected"}
 			}
+			if !strings.Contains(h.Text(root+"/etc/corpus/agent.yaml"), "store") { // units may be among the copies
+				return "", statetest.Code{Code: 1, Text: "the files of the guest are missing"}
+			}
 			return "", h.WriteText(root+"/enabled-"+args[2], "")
 		}}
 	for _, name := range []string{"tar", "rm", "find", "sync", "du", "tail"} {

@@ -333,13 +333,6 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 
 // seed writes the files that configure the tree as this guest, without following a link of the image.
 func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
-	for _, unit := range p.Enable {
-		_, err := h.Tool(ctx, host.Tool{Argv: []string{"systemctl", "--root=" + dir, "enable", unit}, Package: "systemd",
-			Changes: host.Subject{Kind: host.KindCommand, Name: "enabling " + unit + " in guest " + p.Name}})
-		if err != nil {
-			return host.Failed(diag.Container, err, "enabling "+unit, "see whether the image has this unit")
-		}
-	}
 	root, err := h.Files.Beneath(dir)
 	if err != nil {
 		return err
@@ -363,6 +356,18 @@ func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
 	for _, target := range slices.Sorted(copies.Keys()) {
 		if err := copyTo(h, root, copies[target], target); err != nil {
 			return err
+		}
+	}
+	return p.enable(ctx, h, dir)
+}
+
+// enable makes units of the tree start at boot.
+func (p *present) enable(ctx context.Context, h *host.Host, dir string) error {
+	for _, unit := range p.Enable {
+		_, err := h.Tool(ctx, host.Tool{Argv: []string{"systemctl", "--root=" + dir, "enable", unit}, Package: "systemd",
+			Changes: host.Subject{Kind: host.KindCommand, Name: "enabling " + unit + " in guest " + p.Name}})
+		if err != nil {
+			return host.Failed(diag.Container, err, "enabling "+unit, "see whether the image has this unit")
 		}
 	}
 	return nil
