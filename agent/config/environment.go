@@ -24,6 +24,24 @@ func ParseEnvironment(text string) (all []Variable) {
 	return all
 }
 
+// NoAssignment returns the number of the first line of an environment file that is neither an assignment nor a comment;
+// 0 if there is none.
+func NoAssignment(text string) (line int) {
+	line = 1
+	for text != "" {
+		v, length := assignment(text)
+		first := strings.TrimLeft(text[:endOfLine(text)], " \t")
+		if !validName(v.Name) && first != "" && first[0] != '#' && first[0] != ';' {
+			return line
+		}
+		line += strings.Count(text[:length], "\n")
+		rest := strings.TrimLeft(text[length:], " \t\r\n")
+		line += strings.Count(text[length:len(text)-len(rest)], "\n")
+		text = rest
+	}
+	return 0
+}
+
 // assignment reads the assignment at the begin of text, and returns its length there, which is that of the line if it
 // is none.
 func assignment(text string) (v Variable, length int) {

@@ -38,3 +38,18 @@ func TestEnvironmentFileIsReadAsSystemdReadsIt(t *testing.T) {
 		}
 	}
 }
+
+func TestLinesThatAreNoAssignmentsAreFound(t *testing.T) {
+	for text, want := range map[string]int{
+		"":                                    0,
+		"# a comment\n\nA=1\nB='2\n3'\n; c\n": 0,
+		"A=1\\\n2\nB=3":                       0,
+		"\n\nA=1\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ==\n": 4,
+		"A=1\nexport B=2": 2,
+		"A":               1,
+	} {
+		if got := NoAssignment(text); got != want {
+			t.Errorf("%q: line %d, want %d", text, got, want)
+		}
+	}
+}

@@ -31,6 +31,7 @@ func (n *Next) commit(ctx context.Context) error {
 	if err := n.Publisher.Write(ctx, objects); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // the change is made, so the rest is not given up
 	if err := n.Publisher.keepPages(ctx, objects); err != nil {
 		return err
 	}

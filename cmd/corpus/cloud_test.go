@@ -78,6 +78,10 @@ func TestGuestsAreCreatedChangedAndDeleted(t *testing.T) {
 	s.expect(0, "node ls", "lxc     0")
 	s.expect(0, "node info n2", "driver:   lxc")
 	s.expect(0, "node rm n2 --yes", "- node n2")
+	s.expect(0, "node set n1 --slots 3 --address 192.0.2.9 --yes", "slots: 2 -> 3")
+	s.expect(0, "node set n1 --slots 2 --yes", "slots: 3 -> 2")
+	s.expect(2, "node set n9 --slots 2 --yes", "there is no node n9")
+	s.expect(2, "node set n1 --yes", "slots")
 	s.expect(0, "node mode n1 staging --yes", "mode: prod -> staging")
 	s.expect(2, createWeb+" --yes", "no node of mode prod has a free slot")
 	var nodes []shownNode
@@ -109,6 +113,7 @@ func TestChangesOfACloudStartRollouts(t *testing.T) {
 func TestBadCloudsAreNotPublished(t *testing.T) {
 	s := newCloud(t)
 	s.write("bad.pub", "ssh-ed25519 AAAA ann\n")
+	s.write("private", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")
 	for line, says := range map[string]string{
 		"node add n1 --mode prod --region eu1 --yes":                       "there is a node n1 already",
 		"node add n-3 --mode prod --region eu1 --yes":                      "such as web1",
@@ -124,6 +129,7 @@ func TestBadCloudsAreNotPublished(t *testing.T) {
 		"guest create web1 --project shop --env live --image bookworm --yes":              "one of dev, staging, prod",
 		"guest create web1 --project shop --env prod --image bookworm --size 5GB --yes":   "such as 5GiB",
 		"guest create web1 --project shop --env prod --image bookworm --ssh-key @bad.pub": "not a public SSH key",
+		"guest create web1 --project shop --env prod --image bookworm --ssh-key @private": "private is a openssh private key",
 		"guest create web1 --project shop --env prod --image bookworm --name www --yes":   "with its domain",
 		"guest create web1 --project shop --env prod --image bookworm --node n7 --yes":    "there is no node n7",
 		"guest image bookworm image-bookwurm 1.0 --yes":                                   `did you mean "image-bookworm"?`,
@@ -134,6 +140,18 @@ func TestBadCloudsAreNotPublished(t *testing.T) {
 		s.expect(2, line, says)
 	}
 	s.expect(0, "ls", "cloud/prod    3")
+}
+
+// TestTreesWithMistakesInTheCloudAreNotPublished publishes trees of the project cloud that no command of clouds made.
+func TestTreesWithMistakesInTheCloudAreNotPublished(t *testing.T) {
+	s := newCloud(t)
+	s.expect(0, "init @tree --kind cloud", "")
+	s.expect(2, "publish cloud 100 @tree --channel prod", "form")
+	s.write("tree/"+cloud.Name, "form: 2\n")
+	s.expect(2, "publish cloud 100 @tree --channel prod", "cloud.yaml:1:7")
+	s.expect(0, "build @tree --version 100 -o @tree.tar.zst", "")
+	s.expect(2, "publish cloud 100 @tree.tar.zst --no-secret-scan", "cloud.yaml:1:7")
+	s.expect(0, "node ls", "n1")
 }
 
 // TestAnEarlierCloudIsPublishedAgain returns to a version, and continues from there.
@@ -217,6 +235,9 @@ func TestCloudsHaveNames(t *testing.T) {
 	s.expect(0, "computenode_list prod", "n2")
 	s.expect(0, "computenode_infos prod n1", "hostname: cloud-prod-eu1-n1")
 	s.expect(0, "computenode_switchmode prod n1 dev --yes", "mode: prod -> dev")
+	s.expect(0, "guest create web1 --node n2 --project shop --env prod --image bookworm --cloud prod --yes", "published")
+	s.expect(2, "enlarge prod n1 web1 8GiB --yes", "guest web1 is on node n2, and not on n1")
+	s.expect(0, "enlarge prod n2 web1 8GiB --yes", "size: 5GiB -> 8GiB")
 	s.expect(2, "node ls --cloud prd", `did you mean "prod"?`)
 	s.expect(2, "node ls --cloud local --trust-root @keys/root.json", "dev")
 	for text, place := range map[string]string{"prod: {store: x, keyz: y}\n": ":1:18: ", "prod: x\n": ":1:7: ",

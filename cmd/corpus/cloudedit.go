@@ -27,6 +27,7 @@ import (
 type publishedCloud struct {
 	data    *cloud.Cloud
 	tree    string          // directory with its files
+	channel string          // from which it was read
 	version string          // empty if nothing was published yet
 	digest  artifact.Digest // that the channel names
 	next    int             // the version that a change gets
@@ -53,7 +54,7 @@ func (k *clouds) read(ctx context.Context) (*publishedCloud, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	now := &publishedCloud{data: cloud.New(), tree: filepath.Join(dir, "tree"), next: 1}
+	now := &publishedCloud{data: cloud.New(), tree: filepath.Join(dir, "tree"), channel: k.channel, next: 1}
 	if err := k.fetch(ctx, client, now); err != nil {
 		done()
 		return nil, nil, err
@@ -141,8 +142,12 @@ func (now *publishedCloud) parse() error {
 		return diag.Cloud.Hint(fmt.Errorf("reading %s of %s %s: %w", cloud.Name, cloud.Project, now.version, err),
 			"a release of the project %s has this file; point the channel at one that has it", cloud.Project)
 	}
-	now.data, err = cloud.Parse(cloud.Name, data)
-	return exit.WithCode(exit.Usage, err)
+	if now.data, err = cloud.Parse(cloud.Name, data); err != nil {
+		return exit.WithCode(exit.Usage, diag.Cloud.Hint(
+			fmt.Errorf("%s %s, which %s/%s names: %w", cloud.Project, now.version, cloud.Project, now.channel, err),
+			"corpus point %s %s VERSION goes back to the version before", cloud.Project, now.channel))
+	}
+	return nil
 }
 
 // edit changes a cloud: it shows the change, asks the person to confirm it, and publishes it as the next version. If

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,6 +123,10 @@ func readSSHKeys(files []string) (keys []string, err error) {
 		data, err := walk.ReadGiven(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading a public key: %w", err)
+		}
+		if block, _ := pem.Decode(data); block != nil {
+			return nil, diag.Cloud.Hint(fmt.Errorf("%s is a %s, and not a public key of SSH", file,
+				strings.ToLower(block.Type)), "give the file beside it that ends in .pub")
 		}
 		for line := range strings.Lines(string(data)) {
 			line = strings.TrimSpace(line)

@@ -20,6 +20,10 @@ func (k *clouds) editGuest(ctx context.Context, name string, change func(*cloud.
 			return err
 		}
 		g := data.Guests[name]
+		if k.on != "" && g.Node != k.on {
+			return diag.Cloud.Hint(fmt.Errorf("guest %s is on node %s, and not on %s", name, g.Node, k.on),
+				"corpus guest info %s shows it", name)
+		}
 		err := change(&g)
 		data.Guests[name] = g
 		return err

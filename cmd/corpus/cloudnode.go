@@ -37,8 +37,8 @@ its versions and go back to an earlier one, as for any project. docs/cloud.md de
   corpus node add n1 --mode prod --region eu1 --address 192.0.2.1 --store s3://bucket/prefix --keys keys`,
 	}
 	k.flags(c)
-	c.AddCommand(k.nodeList(), k.nodeAdd(), k.nodeInfo(), k.nodeMode(), k.nodeRemove(), k.nodeDomain(), k.nodeEvacuate(),
-		k.nodeOpen(), k.nodeInit())
+	c.AddCommand(k.nodeList(), k.nodeAdd(), k.nodeInfo(), k.nodeMode(), k.nodeSet(), k.nodeRemove(), k.nodeDomain(),
+		k.nodeEvacuate(), k.nodeOpen(), k.nodeInit())
 	return c
 }
 
@@ -67,9 +67,17 @@ func (k *clouds) listNodes(ctx context.Context) error {
 	fmt.Fprintln(w, "NODE\tMODE\tADDRESS\tDRIVER\tGUESTS\tFREE\tNETWORKS")
 	for _, n := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s %s\n", n.Name, n.Mode, n.Address, n.Driver, len(n.Guests), n.Free,
-			n.Range4, n.Range6)
+			n.Range4, n.Range6+closed(n.Node))
 	}
 	return w.Flush()
+}
+
+// closed says that a node gets no guests; "" if it does.
+func closed(n cloud.Node) string {
+	if n.Closed == cloud.Yes {
+		return " (evacuated; corpus node open lets it get guests again)"
+	}
+	return ""
 }
 
 func (k *clouds) shown(c *cloud.Cloud, name string) shownNode {
@@ -138,8 +146,8 @@ func (k *clouds) showNode(ctx context.Context, name string) error {
 		}{n, guests})
 	}
 	fmt.Fprintf(k.Out, "node:     %s\nhostname: %s\nmode:     %s\naddress:  %s\ndriver:   %s\nnetworks: %s %s\n"+
-		"slots:    %d, %d free\n",
-		n.Name, n.Host, n.Mode, n.Address, n.Driver, n.Range4, n.Range6, n.Slots, n.Free)
+		"slots:    %d, %d free%s\n",
+		n.Name, n.Host, n.Mode, n.Address, n.Driver, n.Range4, n.Range6, n.Slots, n.Free, closed(n.Node))
 	return k.printGuests(now.data, n.Guests)
 }
 
@@ -177,6 +185,35 @@ stay unchanged.`,
 			})
 		},
 	})
+}
+
+func (k *clouds) nodeSet() *cobra.Command {
+	slots, address := 0, ""
+	c := &cobra.Command{
+		Use: "set NAME [--slots N] [--address ADDRESS]", Short: "Change the slots or the address of a node",
+		Example: `  corpus node set n1 --slots 40 --cloud prod`, Args: cli.Args(cobra.ExactArgs(1)),
+	}
+	f := c.Flags()
+	f.IntVar(&slots, "slots", 0, "the most guests that it runs")
+	f.StringVar(&address, "address", "", "address at which other hosts reach it")
+	c.MarkFlagsOneRequired("slots", "address")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return k.edit(c.Context(), func(data *cloud.Cloud) error {
+			if err := hasNode(data, args[0]); err != nil {
+				return err
+			}
+			n := data.Nodes[args[0]]
+			if f.Changed("slots") {
+				n.Slots = slots
+			}
+			if f.Changed("address") {
+				n.Address = address
+			}
+			data.Nodes[args[0]] = n
+			return nil
+		})
+	}
+	return k.editFlags(c)
 }
 
 func (k *clouds) nodeRemove() *cobra.Command {

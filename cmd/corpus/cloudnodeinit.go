@@ -46,5 +46,10 @@ func (k *clouds) initialise(ctx context.Context, s settingUp, node, destination 
 	if err != nil {
 		return err
 	}
+	for other := range now.data.Nodes {
+		if other != node {
+			w.Others = append(w.Others, now.data.NodeHostname(other, k.channel))
+		}
+	}
 	return k.setUp(ctx, s, destination, w)
 }

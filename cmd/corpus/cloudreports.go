@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -58,13 +57,18 @@ type health struct {
 	State   string     `json:"state,omitempty"`
 	Has     string     `json:"has,omitempty"`      // its deployed release
 	At      *time.Time `json:"reported,omitempty"` // when
+	Ignored string     `json:"ignored,omitempty"`  // why its newest report does not count; empty if it does
 }
 
 func (h health) String() string {
 	if h.At == nil {
 		return "no report yet"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s, reported %s", h.State, h.Has, diag.Stamp(*h.At)))
+	text := strings.TrimSpace(h.State+" "+h.Has) + ", reported " + diag.Stamp(*h.At)
+	if h.Ignored != "" {
+		text += "; this does not count, since " + h.Ignored
+	}
+	return text
 }
 
 // clockMargin is how far the clock of a person who moves a guest may be behind that of the store.
@@ -89,6 +93,15 @@ func (k *clouds) healthOf(ctx context.Context, c *cloud.Cloud, name string) (hea
 		ref := artifact.Ref{Project: g.Project, Channel: h.Service.Channel}
 		one.Has = trust.Printable(ref.String() + " " + h.Service.Version)
 	}
-	one.Healthy = works(h) && g.From == "" && since(h.Seen, g.Moved)
+	switch {
+	case g.From != "":
+		one.Ignored = "it is moving"
+	case !since(h.Seen, g.Moved) && h.Conflicts > 0: // a new disk has a new key
+		one.Ignored = "it is of before the move, and another key was registered for it since; if that is the key of its " +
+			"new disk: corpus host forget " + h.Host
+	case !since(h.Seen, g.Moved):
+		one.Ignored = "it is of before the move"
+	}
+	one.Healthy = works(h) && one.Ignored == ""
 	return one, nil
 }

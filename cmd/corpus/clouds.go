@@ -24,6 +24,7 @@ import (
 type clouds struct {
 	*program
 	named   string // the entry of clouds.yaml; empty for none
+	on      string // the node of the guest that is changed; empty for any
 	channel string // of the project cloud
 	yes     bool   // publish without a question
 	dry     bool   // show the change, and publish nothing

@@ -107,6 +107,11 @@ func (p *program) wanted(ctx context.Context, s settingUp, hostname string, more
 		if w.Environment, err = walk.ReadGiven(s.environment); err != nil {
 			return w, exit.WithCode(exit.Usage, fmt.Errorf("reading the environment of the host: %w", err))
 		}
+		if line := config.NoAssignment(string(w.Environment)); line > 0 {
+			return w, exit.WithCode(exit.Usage, diag.Config.Hint(
+				fmt.Errorf("%s:%d is no assignment of a variable", s.environment, line),
+				"write lines such as AWS_ACCESS_KEY_ID=...; # begins a comment"))
+		}
 	}
 	url := cmp.Or(s.hostStore, p.store)
 	w.Hostname, w.NewConfig = hostname, config.Example(url)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
@@ -67,10 +69,13 @@ while it is packed. If a check refuses it, or the command is interrupted, what w
 			if !unscanned {
 				request.Check = packaging.CheckSecrets
 			}
+			if request.Project == cloud.Project {
+				request.Check = allOf(request.Check, checkCloud)
+			}
 			if is, err := walk.Directory(file); err != nil {
 				return noArtifact(err)
 			} else if is {
-				return p.publishTree(c.Context(), file, request, flags)
+				return p.publishTree(c.Context(), file, request, unscanned, flags)
 			}
 			publisher, err := p.pinned(c.Context())
 			if err != nil {
@@ -95,6 +100,26 @@ while it is packed. If a check refuses it, or the command is interrupted, what w
 	return c
 }
 
+// allOf returns a check of a tree that makes two checks; the first may be nil.
+func allOf(first, second func(context.Context, string) error) func(context.Context, string) error {
+	if first == nil {
+		return second
+	}
+	return func(ctx context.Context, tree string) error { return errors.Join(first(ctx, tree), second(ctx, tree)) }
+}
+
+// checkCloud returns the mistakes of the cloud in a tree of the project cloud.
+func checkCloud(_ context.Context, tree string) error {
+	data, err := walk.ReadGiven(filepath.Join(tree, cloud.Name))
+	if err != nil {
+		return exit.WithCode(exit.Usage, diag.Cloud.Hint(
+			fmt.Errorf("the release of the project %s has no %s that can be read: %w", cloud.Project, cloud.Name, err),
+			"begin with the tree of the release before, or corpus init DIR --kind cloud"))
+	}
+	_, err = cloud.Parse(cloud.Name, data)
+	return exit.WithCode(exit.Usage, err)
+}
+
 // noArtifact returns the error for an artifact that cannot be read.
 func noArtifact(err error) error {
 	return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("reading the artifact: %w", err),
@@ -102,7 +127,8 @@ func noArtifact(err error) error {
 }
 
 // publishTree builds a tree and publishes the artifact, which is uploaded while it is packed.
-func (p *program) publishTree(ctx context.Context, tree string, request releases.Request, flags startFlags) error {
+func (p *program) publishTree(ctx context.Context, tree string, request releases.Request, unscanned bool,
+	flags startFlags) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
@@ -113,7 +139,7 @@ func (p *program) publishTree(ctx context.Context, tree string, request releases
 	}
 	defer done()
 	request.File = filepath.Join(dir, request.Project+"-"+request.Version+".tar.zst")
-	how := buildHow{outputs: []string{request.File}, version: request.Version, unscanned: request.Check == nil,
+	how := buildHow{outputs: []string{request.File}, version: request.Version, unscanned: unscanned,
 		log: request.Project + "-" + request.Version + ".log"}
 	how.said = func(name, version string) error { return request.CheckSaid(tree, name, version) }
 	how.beside = func(file string) (io.Writer, error) {
@@ -134,7 +160,9 @@ func (p *program) publishTree(ctx context.Context, tree string, request releases
 		return code(err)
 	}
 	p.explain("%s", made.text)
-	request.Check = nil // the build scanned the same files
+	if request.Check = nil; request.Project == cloud.Project { // the build scanned the same files
+		request.Check = checkCloud
+	}
 	return p.publish(ctx, publisher, request, flags)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 type Wanted struct {
 	Agent       Agent
 	Hostname    string
+	Others      []string  // hostnames of hosts that must not become this one
 	Settings    []Setting // of agent.yaml
 	NewConfig   []byte    // agent.yaml of a host that has none; Settings that it lacks are added
 	Root        []byte    // root of trust
@@ -58,7 +60,7 @@ const (
 func NewPlan(w Wanted, f Facts) (*Plan, error) {
 	p := &Plan{wanted: w, facts: f, kind: kindNone, files: map[string][]byte{"root": w.Root}}
 	config, added, err := p.settled()
-	if err := errors.Join(f.check(w.Agent), p.checkPackage(), err); err != nil {
+	if err := errors.Join(f.check(w.Agent), p.checkPackage(), p.checkOther(), err); err != nil {
 		return nil, err
 	}
 	p.agent()
@@ -98,6 +100,16 @@ func (p *Plan) checkPackage() error {
 	}
 	return diag.Program.Hint(fmt.Errorf("%s has the package corpus-agent, with another agent than %s", p.facts.destination,
 		p.wanted.Agent.File), "give a package as well: --agent FILE.deb")
+}
+
+// checkOther returns an error if the host is another one of the same kind, which would lose its work.
+func (p *Plan) checkOther() error {
+	name, _, _ := strings.Cut(p.facts.Hostname(), ".")
+	if !slices.Contains(p.wanted.Others, name) {
+		return nil
+	}
+	return diag.Host.Hint(fmt.Errorf("%s is %s, and not the host that is to become %s", p.facts.destination, name,
+		p.wanted.Hostname), "see whether the address is the right one; to give this host another role, give it another hostname first")
 }
 
 // agent plans the installation of the agent, and of its units if they are not those of a package.

@@ -41,7 +41,7 @@ func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r
 	if err != nil {
 		return err
 	}
-	return keepThere(ctx, p, about, r)
+	return keepThere(context.WithoutCancel(ctx), p, about, r) // the version is published: an interrupt comes too late
 }
 
 // keepThere uploads objects again that garbage collection removed before they were signed: an object that an earlier
