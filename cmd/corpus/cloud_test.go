@@ -146,7 +146,6 @@ func TestBadCloudsAreNotPublished(t *testing.T) {
 func TestTreesWithMistakesInTheCloudAreNotPublished(t *testing.T) {
 	s := newCloud(t)
 	s.expect(0, "init @tree --kind cloud", "")
-	s.expect(2, "publish cloud 100 @tree --channel prod", "form")
 	s.write("tree/"+cloud.Name, "form: 2\n")
 	s.expect(2, "publish cloud 100 @tree --channel prod", "cloud.yaml:1:7")
 	s.expect(0, "build @tree --version 100 -o @tree.tar.zst", "")

@@ -46,6 +46,43 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	}
 }
 
+// late is a store during whose write of the timestamp a person interrupts the command.
+type late struct {
+	store.Store
+	interrupt func()
+}
+
+func (l late) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+	info, err := l.Store.Put(ctx, key, r, size, cond)
+	if key == trust.TimestampKey && err == nil {
+		l.interrupt()
+	}
+	return info, err
+}
+
+func (l late) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, store.Info{}, err
+	}
+	return l.Store.Get(ctx, key, from)
+}
+
+func TestInterruptAfterTheChangeComesTooLate(t *testing.T) {
+	t.Parallel()
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
+	file := filepath.Join(t.TempDir(), "app.tar.zst")
+	if err := os.WriteFile(file, artifacttest.Archive(t, artifacttest.Files{"app": "2"}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	p := &publish.Publisher{Store: late{repo.Publisher.Store, interrupt}, Keys: repo.Publisher.Keys,
+		Seen: repo.Publisher.Seen}
+	if _, err := releases.Publish(ctx, p, releases.Request{Project: "myapp", Version: "2", File: file}); err != nil {
+		t.Errorf("a version that was published: %v", err)
+	}
+}
+
 // diskFilling is a store after whose change the publisher's disk is full.
 type diskFilling struct {
 	store.Store
