@@ -76,7 +76,7 @@ func workstationLines() []string {
 		"rollout abort myapp testing", "rollout back myapp testing", "rollout watch myapp testing", "rollout watch % testing",
 		"node ls", "node add n1 --mode prod --region eu1 --yes", "node add % --mode % --region % --yes", "node info n1",
 		"node info %",
-		"node mode n1 staging --dry-run", "node mode % % --yes", "node rm n1 --dry-run", "node rm % --yes",
+		"node mode n1 staging --dry-run", "node mode % % --yes", "node set n1 --slots 30 --dry-run", "node rm n1 --dry-run", "node rm % --yes",
 		"node domain % --yes",
 		"node ls --cloud %", "guest ls", "guest ls --node %", "guest info %",
 		"guest create % --project % --env % --image % --yes",
