@@ -67,14 +67,18 @@ func (n nodeStates) call(node, function string, args ...any) string {
 	s := families.New(session.Settings{Host: n.h.Host, Trees: real.Files, ID: node,
 		Grains: value.NewMap("id", node, "service_node", node, "os_family", "Debian"),
 		States: []roots.Env{{Name: "base", Dirs: []string{n.dir + "/states"}}}})
-	got, err := answer(n.t, s, function, args...)
+	named := value.NewMap()
+	if function == renderer {
+		named.Set("default_renderer", "jinja")
+	}
+	got, err := s.Call(n.t.Context(), function, args, named, nil)
 	if err != nil {
 		n.t.Fatalf("%s: %s %v: %v", node, function, args, err)
 	}
-	if text, is := got.(string); is {
+	if text, is := got.Value.(string); is {
 		return text
 	}
-	text, err := json.Marshal(got)
+	text, err := json.Marshal(got.Value)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -92,7 +96,11 @@ func (n nodeStates) has(node, function string, arg any, texts map[string]bool) {
 	}
 }
 
-const lowstate = "state.show_lowstate"
+// Functions that render states and files.
+const (
+	lowstate = "state.show_lowstate"
+	renderer = "slsutil.renderer"
+)
 
 // TestGuestsHaveTheirUserIDsForThemselves lets accounts of a node have user IDs of guests, or others.
 func TestGuestsHaveTheirUserIDsForThemselves(t *testing.T) {
@@ -134,6 +142,31 @@ func TestOnlyRootOfAGuestChangesItsKeys(t *testing.T) {
 			if found[file] != owner {
 				t.Errorf("%s: %s has owner and mode %s, want %s", node, file, found[file], owner)
 			}
+		}
+	}
+}
+
+// TestPortsOfTheBridgeCarryTheirGuestsAddressesOnly checks the packet filter of the ports of guests.
+func TestPortsOfTheBridgeCarryTheirGuestsAddressesOnly(t *testing.T) {
+	n := newNodeStates(t)
+	for node, want := range map[string]map[string]bool{
+		"n1": {`{ "vb-web1" . 10.80.0.2, "vb-9" . 10.80.0.3 }`: true,
+			`iifname "vb-web1" @th,64,128 0xfd123456789a00000000000000000002 accept`: true, "10.80.1.2": false},
+		"n2": {`elements = { "vb-10" . fd12:3456:789a:1::2 }`: true, "table bridge guests {": true,
+			`iifname "vb-10" @th,64,128 0xfd123456789a00010000000000000002 accept`: true},
+	} {
+		n.has(node, renderer, "salt://nftables.conf.jinja", want)
+	}
+}
+
+// TestGuestsReachNoMetadataService checks that the packet filter drops what leads to credentials of the node.
+func TestGuestsReachNoMetadataService(t *testing.T) {
+	text := newNodeStates(t).call("n1", renderer, "salt://nftables.conf.jinja")
+	_, chain, _ := strings.Cut(text, "chain forward {")
+	dropped, after, _ := strings.Cut(chain, "ct state established")
+	for _, address := range []string{"169.254.0.0/16", "fd00:ec2::254", "168.63.129.16", "100.100.100.200"} {
+		if !strings.Contains(dropped, address) || !strings.Contains(after, `iifname "guests" accept`) {
+			t.Errorf("guests reach %s:\n%s", address, text)
 		}
 	}
 }

@@ -64,13 +64,23 @@ func (n nspawn) Settings(_ *host.Host, p *present) ([]setting, error) {
 		fmt.Fprintf(&b, "BindReadOnly=%s:%s\n", source, p.binds[source])
 	}
 	fmt.Fprintf(&b, "\n[Network]\n")
-	if p.Bridge == "" {
+	switch {
+	case p.Bridge == "":
 		b.WriteString("Private=yes\nVirtualEthernet=no\n")
-	} else {
+	case len("vb-"+p.Name) > longestInterface: // systemd-nspawn would give the port a hash as its name
+		fmt.Fprintf(&b, "Private=yes\nVirtualEthernet=no\nVirtualEthernetExtra=%s:host0\n", p.port())
+	default:
 		fmt.Fprintf(&b, "Bridge=%s\n", p.Bridge)
 	}
 	return []setting{{n.Own(p.Name), b.String()}}, nil
 }
+
+// longestInterface is the maximum length, in characters, of the name of an interface.
+const longestInterface = 15
+
+// port returns the name of the port of a bridge for a guest whose name may be too long for it. The states of nodes join
+// it to the bridge and filter what it sends.
+func (p *present) port() string { return fmt.Sprintf("vb-%d", p.UIDs/usersOfGuest) }
 
 // Give does nothing: systemd-nspawn gives the root file system to the guest when it starts it for the first time.
 func (nspawn) Give(context.Context, *host.Host, *present, string) error { return nil }

@@ -64,6 +64,26 @@ func TestGuestsReachNothingOfTheNode(t *testing.T) {
 	}
 }
 
+// TestPortsOfGuestsHaveKnownNames checks the names of the ports of the bridge, by which nodes filter them.
+func TestPortsOfGuestsHaveKnownNames(t *testing.T) {
+	for name, want := range map[string]map[string]string{
+		"twelveletter":  {"nspawn": "\nBridge=guests\n", "lxc": "lxc.net.0.veth.pair = vb-8\n"},
+		"thirteenchars": {"nspawn": "\nVirtualEthernetExtra=vb-8:host0\n", "lxc": "lxc.net.0.veth.pair = vb-8\n"},
+	} {
+		for driver, line := range want {
+			h := statetest.NewHost(t)
+			node(t, h)
+			args := web1(driver)
+			args.Set("name", name)
+			hosttest.Converge(t, h.Host, guest.Functions(), "present", args)
+			text := h.Text(strings.ReplaceAll(strings.Split(settingsOf(driver), ", ")[0], "web1", name))
+			if text += h.Text("/var/lib/lxc/" + name + "/config"); !strings.Contains(text, line) {
+				t.Errorf("the settings of %s for %s lack %q:\n%s", driver, name, line, text)
+			}
+		}
+	}
+}
+
 // TestEachDriverHasTheFilesOfOneGuestRemoved removes one of two guests.
 func TestEachDriverHasTheFilesOfOneGuestRemoved(t *testing.T) {
 	for _, driver := range drivers() {

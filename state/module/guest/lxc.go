@@ -66,7 +66,7 @@ func (l lxc) Settings(h *host.Host, p *present) ([]setting, error) {
 		b.WriteString("lxc.net.0.type = empty\n")
 	} else {
 		fmt.Fprintf(&b, "lxc.net.0.type = veth\nlxc.net.0.link = %s\nlxc.net.0.flags = up\nlxc.net.0.name = host0\n"+
-			"lxc.net.0.veth.pair = vb-%d\n", p.Bridge, p.UIDs/usersOfGuest)
+			"lxc.net.0.veth.pair = %s\n", p.Bridge, p.port())
 	}
 	for _, source := range slices.Sorted(p.binds.Keys()) {
 		kind, err := mountPoint(h, source)

@@ -28,12 +28,28 @@
         [Link]
         RequiredForOnline=no
 
+# The ports of guests of LXC, and of those of nspawn whose names are too long for the name of an interface.
+/etc/systemd/network/40-guests-ports.network:
+  file.managed:
+    - contents: |
+        [Match]
+        Name=vb-[0-9]*
+        Driver=veth
+
+        [Network]
+        Bridge=guests
+        LinkLocalAddressing=no
+
+        [Link]
+        RequiredForOnline=no
+
 systemd-networkd:
   service.running:
     - enable: true
     - watch:
       - file: /etc/systemd/network/40-guests.netdev
       - file: /etc/systemd/network/40-guests.network
+      - file: /etc/systemd/network/40-guests-ports.network
 
 # A bridge that was removed is made again, and guests that run are joined to it.
 {% if salt['file.file_exists']('/etc/systemd/network/40-guests.netdev') and not salt['file.directory_exists']('/sys/class/net/guests') %}
