@@ -21,7 +21,7 @@ func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 		"artifact/process/adopt.go": kernel, "artifact/process/list.go": kernel, "artifact/process/group.go": kernel,
 		"artifact/source/git.go": own, "artifact/walk/found.go": "opens path/., which is a directory or an error",
 		"artifact/durable/scratch.go": kernel, "artifact/store/dir/lock.go": kernel,
-		"state/host/packages/lock.go": kernel, "state/host/packages/client.go": kernel,
+		"state/host/binding/users.go": kernel, "state/host/packages/lock.go": kernel, "state/host/packages/client.go": kernel,
 		"state/host/processes/sockets.go": kernel, "state/host/processes/processes.go": kernel, "state/host/temp.go": kernel,
 		"grains/ec2/ec2.go": kernel, "grains/kernel.go": kernel, "packaging/pipeline/run.go": own,
 		"packaging/pipeline/outputs.go": own, "packaging/python/relocate.go": own, "packaging/builder/system.go": own,

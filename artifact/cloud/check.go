@@ -149,6 +149,7 @@ func (k *checking) guest(name string, g Guest) {
 		}
 	}
 	k.disks(path, g)
+	k.mounts(path, g)
 	names := k.cloud.AllNames(name)
 	if k.cloud.Domain != "" {
 		names = append(names, name+".guests."+k.cloud.Domain) // its own address in the DNS

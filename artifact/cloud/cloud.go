@@ -79,6 +79,7 @@ type Guest struct {
 	Size     string   `json:"size"`               // size of the disk, such as 5GiB
 	SSHKeys  []string `json:"ssh_keys,omitempty"` // keys that may log in as root
 	Contact  string   `json:"contact,omitempty"`  // mail address that is notified when it is ready
+	Mounts   []string `json:"mounts,omitempty"`   // directories of its node, each as Mount.String writes it; only in dev
 
 	BackupTo    string   `json:"backup_to,omitempty"`    // repository of restic; empty for no backup
 	BackupPaths []string `json:"backup_paths,omitempty"` // what is saved; the defaults of the base tree if empty
@@ -111,7 +112,10 @@ const (
 )
 
 // Modes returns the environments of nodes and guests.
-func Modes() []string { return []string{"dev", "staging", "prod"} }
+func Modes() []string { return []string{modeDev, "staging", "prod"} }
+
+// modeDev is the mode of developer environments.
+const modeDev = "dev"
 
 // The names of drivers of guests.
 const (

@@ -88,6 +88,7 @@ func guestKeys() []key {
 		{name: "size", required: true, check: CheckSize, doc: "the size of its disk, such as 5GiB"},
 		{name: "ssh_keys", kind: texts, check: CheckSSHKey, doc: "public keys that may log in as root"},
 		{name: "contact", check: CheckContact, doc: "the mail address that is notified when it is ready"},
+		{name: "mounts", kind: texts, check: CheckMount, doc: "directories of its node that it sees, in dev"},
 		{name: "backup_to", check: CheckRepository, doc: "the repository of restic that its backups go to"},
 		{name: "backup_paths", kind: texts, check: CheckPath, doc: "the paths that its backups have"},
 		{name: "backup_keep", kind: texts, check: CheckKeep, doc: "how many backups are kept, such as daily=7"},

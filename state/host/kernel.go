@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/host/binding"
 )
 
 // Kernel is the running system, in contrast to the files from which it was started: its settings, mounts, packet
@@ -17,6 +19,12 @@ type Kernel interface {
 	Hostname() (string, error)
 	// SetHostname changes that name until the next boot.
 	SetHostname(name string) error
+	// Bound reports whether a directory is shown at its other place.
+	Bound(b binding.Binding) (bool, error)
+	// Bind shows a directory at another place, for a container, until the next boot.
+	Bind(b binding.Binding) error
+	// Unbind ends what Bind did.
+	Unbind(at string) error
 }
 
 type kernel struct {
@@ -50,4 +58,30 @@ func (k kernel) SetHostname(name string) error {
 		return explain(fmt.Errorf("setting the hostname to %s: %w", name, err))
 	}
 	return nil
+}
+
+func (k kernel) Bound(b binding.Binding) (bool, error) {
+	if k.refused {
+		return false, nil
+	}
+	return b.Is()
+}
+
+func (k kernel) Bind(b binding.Binding) error {
+	return k.mounts(b.Source+" at "+b.At, b.Make)
+}
+
+func (k kernel) Unbind(at string) error {
+	return k.mounts(at, func() error { return binding.Remove(at) })
+}
+
+// mounts makes a change of the mounts, which is recorded.
+func (k kernel) mounts(what string, change func() error) error {
+	if err := k.Allowed("mounting " + what); err != nil {
+		return err
+	}
+	if err := Record(k.recorder, Subject{KindCommand, "mount of " + what}); err != nil {
+		return err
+	}
+	return change()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/accounts"
+	"github.com/corpus-agent/corpus-agent/state/host/binding"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
@@ -141,9 +142,15 @@ func writes() map[string]map[string]struct {
 				return h.Units.SetBoot(ctx, host.Enable, "web", false)
 			}},
 		},
-		"Kernel": {"SetHostname": {"hostname of the running system", func(h *host.Host) error {
-			return h.Kernel.SetHostname("other")
-		}}},
+		"Kernel": {
+			"SetHostname": {"hostname of the running system", func(h *host.Host) error {
+				return h.Kernel.SetHostname("other")
+			}},
+			"Bind": {"command mount of /s at /a", func(h *host.Host) error {
+				return h.Kernel.Bind(binding.Binding{Source: "/s", At: "/a"})
+			}},
+			"Unbind": {"command mount of /a", func(h *host.Host) error { return h.Kernel.Unbind("/a") }},
+		},
 	}
 }
 
@@ -160,7 +167,7 @@ func reads() map[string][]string {
 		"Packages": {"Allowed", "Family", "Compare", "Describe", "Installed", "Offers", "Names", "Fresh", "Refresh",
 			"Outage", "Plan", "Cached"},
 		"Units":  {"Allowed", "AllowedAtBoot", "Unit", "Names", "Stays"},
-		"Kernel": {"Allowed", "Hostname"},
+		"Kernel": {"Allowed", "Hostname", "Bound"},
 		"Kept":   {"Read", "Write"},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/binding"
 )
 
 // Tool imitates a program of the system. It receives the words of its command line without the program itself, and its
@@ -87,3 +88,17 @@ func (k kernel) SetHostname(name string) error {
 	k.h.Put("/proc/sys/kernel/hostname", name+"\n")
 	return nil
 }
+
+// Bound compares a binding with the one in the file of its place.
+func (k kernel) Bound(b binding.Binding) (bool, error) {
+	return k.h.Text(b.At) == fmt.Sprintf("%+v", b), nil
+}
+
+// Bind writes a binding into a file at its place.
+func (k kernel) Bind(b binding.Binding) error {
+	k.h.Put(b.At, fmt.Sprintf("%+v", b))
+	return nil
+}
+
+// Unbind removes that file.
+func (k kernel) Unbind(at string) error { return k.h.Files.Remove(at) }

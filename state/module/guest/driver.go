@@ -63,6 +63,13 @@ func (n nspawn) Settings(_ *host.Host, p *present) ([]setting, error) {
 	for _, source := range slices.Sorted(p.binds.Keys()) {
 		fmt.Fprintf(&b, "BindReadOnly=%s:%s\n", source, p.binds[source])
 	}
+	for _, m := range p.mounts {
+		kind := "BindReadOnly"
+		if m.Write {
+			kind = "Bind"
+		}
+		fmt.Fprintf(&b, "%s=%s:%s\n", kind, m.At, m.target)
+	}
 	fmt.Fprintf(&b, "\n[Network]\n")
 	switch {
 	case p.Bridge == "":

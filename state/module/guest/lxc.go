@@ -76,6 +76,14 @@ func (l lxc) Settings(h *host.Host, p *present) ([]setting, error) {
 		fmt.Fprintf(&b, "lxc.mount.entry = %s %s none bind,ro,nosuid,nodev,%s 0 0\n", source,
 			strings.TrimPrefix(p.binds[source], "/"), kind)
 	}
+	for _, m := range p.mounts {
+		mode := "ro"
+		if m.Write {
+			mode = "rw"
+		}
+		fmt.Fprintf(&b, "lxc.mount.entry = %s %s none bind,%s,nosuid,nodev,create=dir 0 0\n", m.At,
+			strings.TrimPrefix(m.target, "/"), mode)
+	}
 	return []setting{{path.Join(l.Own(p.Name), "config"), b.String()}, {lxcUnit, lxcService}}, nil
 }
 

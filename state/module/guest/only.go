@@ -131,6 +131,9 @@ func remove(ctx context.Context, h *host.Host, r record) error {
 	if err := halt(ctx, h, r); err != nil {
 		return err
 	}
+	if err := release(h, r.Name, nil); err != nil {
+		return err
+	}
 	if v := r.volume(); v != nil {
 		if err := v.remove(ctx, h); err != nil {
 			return err

@@ -37,11 +37,13 @@ type present struct {
 	Contents *value.Map `sls:"contents"`     // files of the guest, and their texts
 	Enable   []string   `sls:"enable"`       // units of the guest that start at boot
 	Binds    *value.Map `sls:"binds"`        // paths of the node that the guest may read, and their paths in the guest
+	Mounts   []string   `sls:"mounts"`       // directories of the node, each as cloud.Mount writes it
 	Size     string     `sls:"size"`         // of its disk, such as 5GiB, where it can be limited; empty for no limit
 	Group    string     `sls:"volume_group"` // of LVM, in which a new disk is a volume; empty for a directory
 
 	driver driver
 	binds  paths
+	mounts []mounted
 	volume *volume // nil for a directory
 	kind   string  // of the quota; empty for none
 	quota  quota   // nil for none
@@ -84,6 +86,8 @@ func (p *present) Valid() error {
 		errs = append(errs, diag.Argument.Hint(fmt.Errorf("volume_group is %s without a size", p.Group),
 			"write the size of the disk, such as size: 5GiB"))
 	}
+	p.mounts, err = p.parseMounts()
+	errs = append(errs, err)
 	if p.Size != "" {
 		errs = append(errs, cloud.CheckSize(p.Size))
 	}
@@ -169,7 +173,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 			return module.Diff{}, err
 		}
 	}
-	if err := errors.Join(p.open(h, changes), p.unmounted(h, r, changes)); err != nil {
+	if err := errors.Join(p.open(h, changes), p.unmounted(h, r, changes), p.unbound(h, changes)); err != nil {
 		return module.Diff{}, err
 	}
 	comment, err := p.sized(ctx, h, r, changes)
@@ -214,7 +218,7 @@ func (p *present) contradicts(r record, known, there bool) error {
 // watches the guest restarts it for each change.
 func restarting(changes *value.Map) *value.Map {
 	some := value.NewMap()
-	for _, key := range []string{"guest", "settings"} {
+	for _, key := range []string{"guest", "settings", "mounts"} {
 		if v, is := changes.Get(key); is {
 			some.Set(key, v)
 		}
@@ -273,12 +277,15 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return report, p.finish(h)
 }
 
-// finish removes the archive from which the guest was made, and writes its settings.
+// finish removes the archive from which the guest was made, mounts directories for it, and writes its settings.
 func (p *present) finish(h *host.Host) error {
 	if p.Moved {
 		if err := removeFile(h, p.Image); err != nil {
 			return err
 		}
+	}
+	if err := p.bind(h); err != nil {
+		return err
 	}
 	return p.configure(h)
 }

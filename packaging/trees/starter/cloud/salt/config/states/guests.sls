@@ -2,6 +2,7 @@
 # of its own with users of its own. Pillar: guests:copies and guests:enable add files of the node and units to new guests.
 # A guest that comes from another node is not started before that one has left it (from). If it brings its disk (copy), it waits
 # for the archive, which the node before makes.
+# Working trees of a developer (mounts) are shown to guests of dev with their owner as root of the guest, and nobody for all others.
 # Executables in hooks/guest-create.d of the release run before a disk of a guest is made, and those in hooks/guest-created.d
 # after the guest was started. The file being-made lasts from before the first of them until after the last one.
 {% from 'members.jinja' import cloud, guests, members, removed with context %}
@@ -334,6 +335,9 @@ image of {{ guest }}:
     - binds:
         /var/lib/corpus-guests/{{ guest }}: /etc/corpus-node
         /var/lib/corpus-guests/{{ guest }}/host0.network: /etc/systemd/network/10-corpus.network
+{% if g.get('mounts') %}
+    - mounts: {{ g.mounts | json }}
+{% endif %}
     - copies: {{ copies | json }}
     - enable: {{ (['systemd-networkd.service'] + salt['pillar.get']('guests:enable', [])) | json }}
     - contents:

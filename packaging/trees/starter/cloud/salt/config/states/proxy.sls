@@ -1,7 +1,8 @@
-# haproxy leads HTTP and HTTPS to guests by name, and one port of the node to the SSH of each guest.
+# haproxy leads HTTP and HTTPS to guests by name, and one port of the node to the SSH of each guest. A node that is shared with other
+# purposes, such as a developer's machine (pillar node:shared), has none: its guests are reached from it, by their own addresses.
 {% import_yaml 'cloud.yaml' as cloud %}
 {% set node = cloud.get('nodes', {}).get(grains.get('service_node')) %}
-{% if node %}
+{% if node and not salt['pillar.get']('node:shared', false) %}
 haproxy:
   pkg.installed: []
   service.running:
