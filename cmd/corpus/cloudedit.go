@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -64,14 +65,14 @@ func (k *clouds) read(ctx context.Context) (*publishedCloud, func(), error) {
 
 func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *publishedCloud) error {
 	if !slices.Contains(client.Projects(), cloud.Project) {
-		return now.start()
+		return now.start(k.more)
 	}
 	list, err := client.ListOne(ctx, cloud.Project)
 	if err != nil {
 		return err
 	}
 	if len(list.Releases) == 0 {
-		return now.start()
+		return now.start(k.more)
 	}
 	newest := ""
 	for _, r := range list.Releases {
@@ -118,12 +119,13 @@ func cloudOf(ctx context.Context, client *trust.Client, release artifact.Release
 	return data, nil
 }
 
-// start writes the files of a new cloud.
-func (now *publishedCloud) start() error {
+// start writes the files of a new cloud, and more of them.
+func (now *publishedCloud) start(more map[string][]byte) error {
 	files, err := packaging.Starter("cloud", cloud.Project)
 	if err != nil {
 		return err
 	}
+	maps.Copy(files, more)
 	for name, content := range files {
 		file := filepath.Join(now.tree, name)
 		if err := durable.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -29,6 +29,8 @@ type clouds struct {
 	yes     bool   // publish without a question
 	dry     bool   // show the change, and publish nothing
 
+	more map[string][]byte // files that a new cloud gets, besides those of every one
+
 	unanswered bool // the command answers after another change
 	start      startFlags
 }
@@ -59,17 +61,9 @@ type knownCloud struct {
 func (k *clouds) choose() error {
 	one := knownCloud{}
 	if k.named != "" {
-		all, file, err := k.knownClouds()
+		found, err := k.entry()
 		if err != nil {
 			return err
-		}
-		found, known := all[k.named]
-		if !known {
-			hint := diag.DidYouMean(k.named, slices.Collect(maps.Keys(all)))
-			if hint == "" {
-				hint = "it has " + cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none")
-			}
-			return diag.Usage.Hint(fmt.Errorf("%s has no cloud named %s", file, k.named), "%s", hint)
 		}
 		one = found
 	}
@@ -77,6 +71,28 @@ func (k *clouds) choose() error {
 	k.trustRoot = cmp.Or(k.trustRoot, one.trustRoot)
 	k.channel = cmp.Or(k.channel, one.channel, "prod")
 	return artifact.CheckChannel(k.channel)
+}
+
+// entry returns the cloud with the name that was given.
+func (k *clouds) entry() (knownCloud, error) {
+	all, file, err := k.knownClouds()
+	found, known := all[k.named]
+	if known && err == nil {
+		return found, nil
+	}
+	if k.named == devCloud {
+		if dev, there, wrong := devEntry(); there || wrong != nil {
+			return dev, wrong
+		}
+	}
+	if err != nil {
+		return found, err
+	}
+	hint := diag.DidYouMean(k.named, slices.Collect(maps.Keys(all)))
+	if hint == "" {
+		hint = "it has " + cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none")
+	}
+	return found, diag.Usage.Hint(fmt.Errorf("%s has no cloud named %s", file, k.named), "%s", hint)
 }
 
 // knownClouds reads clouds.yaml, or the file that the RFC names if there is none, and returns its path.

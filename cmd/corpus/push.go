@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -115,8 +119,24 @@ func (k *clouds) guestHost(ctx context.Context, push pushing) (git.Host, string,
 	}
 	g := now.data.Guests[push.name]
 	address := now.data.Nodes[g.Node].Address
-	return git.Host{Name: "root@" + address, Port: g.SSHPort}, cmp.Or(push.env, g.Env),
-		exit.WithCode(exit.Usage, push.refused(g, address))
+	host := git.Host{Name: "root@" + address, Port: g.SSHPort}
+	if address == "" && isHere(now.data.Nodes[g.Node]) {
+		address = g.Address4
+		host = git.Host{Name: "root@" + address}
+	}
+	return host, cmp.Or(push.env, g.Env), exit.WithCode(exit.Usage, push.refused(g, address))
+}
+
+// isHere reports whether this machine is a node: it has the node's address in the network of its guests.
+func isHere(n cloud.Node) bool {
+	network, err := netip.ParsePrefix(n.Range4)
+	if err != nil {
+		return false
+	}
+	own, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
+		return strings.HasPrefix(a.String(), cloud.Bridge(network).String()+"/")
+	})
 }
 
 // refused returns an error if nothing is pushed to a guest whose node has an address.

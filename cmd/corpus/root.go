@@ -98,7 +98,7 @@ another channel at the same bytes.`,
 		p.gcCommand(), p.projectCommand(), p.rootCommand(),
 		p.refreshCommand(),
 		p.exportCommand(), p.signCommand(), p.importCommand(), p.bootstrapCommand(), p.pushCommand(),
-		p.orchestrateCommand(), p.nodeCommand(), p.guestCommand(), p.accessCommand(),
+		p.orchestrateCommand(), p.nodeCommand(), p.guestCommand(), p.accessCommand(), p.devCommand(),
 		cli.VersionCommand(p.IO))
 	root.AddCommand(p.rfcCommands()...)
 	return root

@@ -132,9 +132,7 @@ func cloudNode(t *testing.T, s *store, n *lab.Network, name, address string, bef
 // nodeOf boots a host that is a node, with other options.
 func nodeOf(t *testing.T, n *lab.Network, name string, o lab.Options) *lab.Host {
 	t.Helper()
-	base := lab.Standard("bookworm")
-	base.Offers = append(base.Offers, "systemd-container", "lxc", "nftables", "haproxy", "btrfs-progs")
-	o.Base, o.Hostname, o.Network = base, "cloud-prod-eu1-"+name, n
+	o.Base, o.Hostname, o.Network = nodeBase(), "cloud-prod-eu1-"+name, n
 	h := lab.Boot(t, o)
 	h.Copy(filepath.Join(repository, "bin", "corpus-agent"), "/usr/bin/corpus-agent")
 	h.Copy(filepath.Join(repository, "packaging", "systemd", "corpus-agent.service"),

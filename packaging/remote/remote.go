@@ -1,4 +1,4 @@
-// Package remote sets up the agent on a host that ssh reaches.
+// Package remote sets up the agent on a host that ssh reaches, or on this machine.
 //
 // It runs the ssh of the system, so the keys, the configuration and the known hosts of the user apply. What a host gets
 // is in the standard input of ssh, never in a command line, which other users can read. A command whose connection was
@@ -24,8 +24,8 @@ import (
 //go:embed scripts
 var scripts embed.FS
 
-// script returns the content of a script.
-func script(name string) string {
+// scriptOf returns the content of a script.
+func scriptOf(name string) string {
 	content, err := scripts.ReadFile("scripts/" + name + ".sh")
 	if err != nil {
 		panic(err) // the scripts are part of the program
@@ -33,10 +33,12 @@ func script(name string) string {
 	return string(content)
 }
 
-// Host is a host that ssh reaches.
+// Host is a host that ssh reaches, or this machine.
 type Host struct {
 	Destination string    // of ssh, such as root@192.0.2.1
 	Err         io.Writer // gets what ssh and the programs on the host print
+	Here        bool      // it is this machine, on which this program runs as root; Destination is how messages name it
+	Root        string    // with Here, the directory that is / for the scripts; "" for that of the machine
 }
 
 // Exit codes of the scripts, besides that of ssh itself.
@@ -67,14 +69,26 @@ func (e *Exit) Unwrap() error { return e.err }
 // leaveTime is how long ssh may take to end after a signal.
 const leaveTime = time.Second
 
+// quoted returns a text as one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// command returns the command that runs a script as root on the host.
+func (h Host) command(ctx context.Context, script string, args []string) *exec.Cmd {
+	if h.Here {
+		script = strings.Replace(script, "\nr=\n", "\nr="+quoted(h.Root)+"\n", 1)
+		return exec.CommandContext(ctx, "sh", append([]string{"-c", script, "corpus-init"}, args...)...)
+	}
+	words := append([]string{"sh", "-c", scriptOf("elevate"), "sh", script, "corpus-init"}, args...)
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	return exec.CommandContext(ctx, "ssh", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", h.Destination,
+		strings.Join(words, " "))
+}
+
 // run runs a script as root on the host.
 func (h Host) run(ctx context.Context, doing, name string, in io.Reader, out io.Writer, args ...string) error {
-	words := append([]string{"sh", "-c", script("elevate"), "sh", script(name), "corpus-init"}, args...)
-	for i, word := range words {
-		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	cmd := exec.CommandContext(ctx, "ssh", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", h.Destination,
-		strings.Join(words, " "))
+	cmd := h.command(ctx, scriptOf(name), args)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = process.Environ(), in, out, h.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = leaveTime
@@ -93,6 +107,10 @@ func (h Host) run(ctx context.Context, doing, name string, in io.Reader, out io.
 
 // failed returns the error of a script that ended with an exit code; -1 if a signal ended ssh.
 func (h Host) failed(doing string, code int) error {
+	if h.Here && code == -1 {
+		return &Exit{code, diag.Process.Hint(fmt.Errorf("%s: a signal ended the script", doing),
+			"run the command again: it continues where this one ended")}
+	}
 	if code == -1 || code == connectionLost || code == incomplete {
 		return &Exit{code, diag.SSH.Hint(fmt.Errorf("%s: the connection to %s failed or was cut", doing, h.Destination),
 			"see that `ssh %s true` works; then run the command again: it continues where this one ended", h.Destination)}
@@ -146,4 +164,14 @@ func (h Host) Run(ctx context.Context) (int, error) {
 		return ended.Code, nil
 	}
 	return 0, err
+}
+
+// Down stops guests of the host by their units, and what would start them again.
+func (h Host) Down(ctx context.Context, units []string) error {
+	return h.run(ctx, "stopping the guests", "down", nil, h.Err, units...)
+}
+
+// Remove removes paths of the host, and the addresses that begin with hosts from its /etc/hosts.
+func (h Host) Remove(ctx context.Context, hosts string, paths []string) error {
+	return h.run(ctx, "removing the environment", "remove", nil, h.Err, append([]string{hosts}, paths...)...)
 }

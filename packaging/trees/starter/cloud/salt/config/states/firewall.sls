@@ -42,6 +42,7 @@ nftables:
         ExecStart=/usr/sbin/nft -f /etc/corpus-guests.nft
         ExecReload=/usr/sbin/nft -f /etc/corpus-guests.nft
         ExecStop=/usr/sbin/nft delete table inet guests
+        ExecStop=/usr/sbin/nft delete table bridge guests
 
         [Install]
         WantedBy=multi-user.target
