@@ -43,7 +43,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 			"Fetcher.halfArrived Fetcher.oldTrees"},
 		"agent/doctor/onhost/control.go": {state, "Host.control"},
 		"agent/fetch/held.go":            {project, "Held.holds"},
-		"agent/guests/guests.go":         {release + ", and the records of guests, which are root's", "Cloud DiskOf"},
+		"agent/guests/guests.go":         {release, "Cloud"},
 		"agent/members/memory.go":        {state, "ReadMemory"},
 		"agent/image/image.go": {"a directory of images of guests, which is root's alone (0700)",
 			"unpackTo complete"},

@@ -291,8 +291,8 @@ func TestTwoHundredNodesScale(t *testing.T) {
 		for ; s.lacks("web", 12) && took < most; took += time.Minute {
 			s.pass(time.Minute)
 		}
-		s.wants("web", max(12, len(s.running("web"))))
-		s.wants("app", 3)
+		s.wants("web", max(12, len(s.running("web")))) // those that are left may have been too busy meanwhile
+		s.wants("app", max(3, len(s.running("app"))))
 		t.Logf("%s in %v", what, took)
 	}
 	until("from 2 to 12 members", 12*time.Minute)
