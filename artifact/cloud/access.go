@@ -170,7 +170,7 @@ func numbered[V any](what string, all, before map[string]V, number func(*V) *int
 		}
 		if *n = *number(&old); *n == 0 || used[*n] {
 			var err error
-			if *n, err = freeNumber("numbers", taken, first, last); err != nil {
+			if *n, err = freeNumber("numbers", taken, nil, first, last); err != nil {
 				return fmt.Errorf("choosing a number for %s %s: %w", what, name, err)
 			}
 		}

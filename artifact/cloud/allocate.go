@@ -50,24 +50,35 @@ func (c *Cloud) Allocate(random io.Reader) error {
 	return c.allocateAccess()
 }
 
-// inUse has the addresses and ports that guests use.
+// inUse has the addresses and ports that guests use, and those that deleted guests had.
 type inUse struct {
-	addresses map[netip.Addr]bool
-	ports     map[int]bool
+	addresses, formerAddresses map[netip.Addr]bool
+	ports, formerPorts         map[int]bool
 }
 
 // used returns the addresses and ports that guests use.
 func (c *Cloud) used() inUse {
-	u := inUse{map[netip.Addr]bool{}, map[int]bool{}}
+	u := inUse{addresses: map[netip.Addr]bool{}, formerAddresses: map[netip.Addr]bool{}, ports: map[int]bool{},
+		formerPorts: map[int]bool{}}
 	for _, g := range c.Guests {
 		u.ports[g.SSHPort] = true
-		for _, text := range []string{g.Address4, g.Address6} {
-			if addr, err := netip.ParseAddr(text); err == nil {
-				u.addresses[addr] = true
-			}
+		addAddresses(u.addresses, g.Address4, g.Address6)
+	}
+	for _, d := range c.Deleted {
+		if d.SSHPort != 0 {
+			u.formerPorts[d.SSHPort] = true
 		}
+		addAddresses(u.formerAddresses, d.Address4, d.Address6)
 	}
 	return u
+}
+
+func addAddresses(all map[netip.Addr]bool, texts ...string) {
+	for _, text := range texts {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			all[addr] = true
+		}
+	}
 }
 
 // uniqueLocal returns a random unique local network (RFC 4193).
@@ -170,7 +181,7 @@ func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 		if *open.to != "" || open.network == "" {
 			continue
 		}
-		addr, err := freeAddress(open.network, used.addresses, func(addr netip.Addr) bool { return c.kept(node, addr) })
+		addr, err := freeAddress(open.network, used, func(addr netip.Addr) bool { return c.kept(node, addr) })
 		if err != nil {
 			return fmt.Errorf("choosing an address for guest %s on node %s: %w", name, g.Node, err)
 		}
@@ -187,22 +198,27 @@ func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 	return nil
 }
 
-// freeAddress returns the address after the highest one in use, or the first free one if there is none above it. It
-// returns none that is kept for members of classes.
-func freeAddress(network string, used map[netip.Addr]bool, kept func(netip.Addr) bool) (netip.Addr, error) {
+// freeAddress returns the address after the highest one that a guest has or had, or the first free one if there is none
+// above it: one that no guest had, if possible. It returns none that is kept for members of classes.
+func freeAddress(network string, used inUse, kept func(netip.Addr) bool) (netip.Addr, error) {
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	highest := Bridge(prefix)
-	for addr := range used {
-		if prefix.Contains(addr) && highest.Less(addr) {
-			highest = addr
+	for _, all := range []map[netip.Addr]bool{used.addresses, used.formerAddresses} {
+		for addr := range all {
+			if prefix.Contains(addr) && highest.Less(addr) {
+				highest = addr
+			}
 		}
 	}
-	for _, start := range []netip.Addr{highest.Next(), prefix.Addr()} {
-		for addr := start; prefix.Contains(addr); addr = addr.Next() {
-			if !used[addr] && !reserved(prefix, addr) && !kept(addr) {
+	for _, from := range []struct {
+		start  netip.Addr
+		former map[netip.Addr]bool
+	}{{highest.Next(), nil}, {prefix.Addr(), used.formerAddresses}, {prefix.Addr(), nil}} {
+		for addr := from.start; prefix.Contains(addr); addr = addr.Next() {
+			if !used.addresses[addr] && !from.former[addr] && !reserved(prefix, addr) && !kept(addr) {
 				return addr, nil
 			}
 		}
@@ -231,7 +247,7 @@ func (c *Cloud) freePort(used inUse) (int, error) {
 		return false
 	}
 	for {
-		port, err := freeNumber("ports", used.ports, FirstPort, LastPort)
+		port, err := freeNumber("ports", used.ports, used.formerPorts, FirstPort, LastPort)
 		if err != nil || !kept(port) {
 			return port, err
 		}
@@ -239,15 +255,21 @@ func (c *Cloud) freePort(used inUse) (int, error) {
 	}
 }
 
-// freeNumber returns the number after the highest one in use, or the first free one if there is none above it.
-func freeNumber(what string, used map[int]bool, first, last int) (int, error) {
+// freeNumber returns the number after the highest one that is or was in use, or the first free one if there is none
+// above it: one that was not in use, if possible.
+func freeNumber(what string, used, former map[int]bool, first, last int) (int, error) {
 	highest := first - 1
-	for n := range used {
-		highest = max(highest, n)
+	for _, all := range []map[int]bool{used, former} {
+		for n := range all {
+			highest = max(highest, n)
+		}
 	}
-	for _, start := range []int{highest + 1, first} {
-		for n := start; n <= last; n++ {
-			if !used[n] {
+	for _, from := range []struct {
+		start  int
+		former map[int]bool
+	}{{highest + 1, nil}, {first, former}, {first, nil}} {
+		for n := from.start; n <= last; n++ {
+			if !used[n] && !from.former[n] {
 				return n, nil
 			}
 		}

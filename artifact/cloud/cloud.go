@@ -98,6 +98,11 @@ type Guest struct {
 type Deleted struct {
 	Guest string `json:"guest"`
 	Node  string `json:"node"`
+
+	// What the guest had, which other guests get as late as possible.
+	SSHPort  int    `json:"ssh_port,omitempty"`
+	Address4 string `json:"address4,omitempty"`
+	Address6 string `json:"address6,omitempty"`
 }
 
 // Yes is the value of keys that are either given or not.

@@ -118,6 +118,21 @@ func TestAllocationIsUnique(t *testing.T) {
 	}
 }
 
+// TestWhatTheNewestGuestHadIsUsedLast deletes the guest with the highest addresses and port.
+func TestWhatTheNewestGuestHadIsUsedLast(t *testing.T) {
+	c := sample(t)
+	c.Guests["r1"] = guest("n2")
+	allocate(t, c)
+	before := c.Guests["r1"]
+	c.Delete("r1")
+	c.Guests["r2"] = guest("n2")
+	allocate(t, c)
+	if now := c.Guests["r2"]; now.SSHPort == before.SSHPort || now.Address4 == before.Address4 ||
+		now.Address6 == before.Address6 {
+		t.Errorf("the guest after %+v is %+v", before, now)
+	}
+}
+
 func TestAllocationEnds(t *testing.T) {
 	c := sample(t)
 	n := c.Nodes["n2"]

@@ -169,7 +169,8 @@ func (c *Cloud) Drop(name, node string) error {
 func (c *Cloud) Delete(name string) {
 	g := c.Guests[name]
 	if g.ID != "" {
-		c.Deleted[g.DiskOf()] = Deleted{Guest: name, Node: g.Node}
+		c.Deleted[g.DiskOf()] = Deleted{Guest: name, Node: g.Node, SSHPort: g.SSHPort, Address4: g.Address4,
+			Address6: g.Address6}
 	}
 	for _, one := range g.Old {
 		node, disk, _ := strings.Cut(one, ".")

@@ -105,6 +105,9 @@ func deletedKeys() []key {
 	return []key{
 		{name: "guest", required: true, check: CheckName, doc: "the name that it had"},
 		{name: "node", required: true, check: CheckName, doc: "the node that has its disk"},
+		{name: "ssh_port", kind: number, doc: "the port that it had"},
+		{name: "address4", check: checkAddress, doc: "the IPv4 address that it had"},
+		{name: "address6", check: checkAddress, doc: "the IPv6 address that it had"},
 	}
 }
 

@@ -5,3 +5,22 @@ cloud.yaml:
     - data: {{ cloud | json | json }}
     - failhard: true
     - order: 1
+
+# A hostname that is not this node's would stop its guests, or begin to make those of another node.
+{% set name = grains.get('service_node') %}
+{% set record = '/var/lib/corpus-guests/node' %}
+{% set before = salt['file.read'](record) | trim if salt['file.file_exists'](record) else name %}
+{% if name not in cloud.get('nodes', {}) %}
+the cloud has no node {{ name }}:
+  test.fail_without_changes:
+    - name: the hostname says that this host is the node {{ name }}, and the cloud has none; see hostname, and corpus node ls
+    - failhard: true
+    - order: 2
+{% elif before != name %}
+this host is the node {{ before }}:
+  test.fail_without_changes:
+    - name: the hostname says that this host is the node {{ name }}, and it has the guests of {{ before }};
+        set the hostname back, or remove {{ record }} if it is to become {{ name }}
+    - failhard: true
+    - order: 2
+{% endif %}

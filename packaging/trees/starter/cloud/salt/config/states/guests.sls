@@ -13,6 +13,20 @@
 {% set gateway = (parts[:3] | join('.')) ~ '.' ~ (parts[3] | int + 1) %}
 {% set net6 = node.range6.split('/')[0] %}
 {% set copies = {'/usr/bin/corpus-agent': '/usr/bin/corpus-agent'} %}
+{# A guest deploys by itself: it has the agent's units, the node's root of trust, and its store unless a copy names another. #}
+{% set own = (salt['file.read']('/etc/corpus/agent.yaml') | load_yaml if salt['file.file_exists']('/etc/corpus/agent.yaml')) or {} %}
+{% set deploys = [] %}
+{% for unit in ['corpus-agent.service', 'corpus-agent.timer'] %}
+{% for dir in ['/usr/lib/systemd/system', '/etc/systemd/system'] if salt['file.file_exists'](dir ~ '/' ~ unit) %}
+{% do copies.update({'/etc/systemd/system/' ~ unit: dir ~ '/' ~ unit}) %}
+{% endfor %}
+{% endfor %}
+{% if salt['file.file_exists']('/var/lib/corpus/trust/root.json') %}
+{% do copies.update({'/var/lib/corpus/trust/given': '/var/lib/corpus/trust/root.json'}) %}
+{% if '/etc/systemd/system/corpus-agent.timer' in copies and own.get('store') %}
+{% do deploys.append('corpus-agent.timer') %}
+{% endif %}
+{% endif %}
 {% do copies.update(salt['pillar.get']('guests:copies', {})) %}
 {% set release = '/srv/projects/cloud/next' %}
 {% macro hooks(stage, guest, g, before, after) %}
@@ -206,6 +220,14 @@ corpus-members.timer:
 {% endif %}
 {% endif %}
 
+# Which node this is, so that a wrong hostname does not give it the guests of another one (check).
+/var/lib/corpus-guests/node:
+  file.managed:
+    - contents: {{ name }}
+    - makedirs: true
+    - mode: '0644'
+    - replace: false
+
 {% set ids = [] %}
 {% for g in guests.values() if g.node == name and not g.get('from') %}
 {% do ids.append(g.get('disk', g.id)) %}
@@ -339,7 +361,7 @@ image of {{ guest }}:
     - mounts: {{ g.mounts | json }}
 {% endif %}
     - copies: {{ copies | json }}
-    - enable: {{ (['systemd-networkd.service'] + salt['pillar.get']('guests:enable', [])) | json }}
+    - enable: {{ (['systemd-networkd.service'] + deploys + salt['pillar.get']('guests:enable', [])) | unique | json }}
     - contents:
         /etc/ssh/sshd_config.d/corpus.conf: |
           AuthorizedKeysFile .ssh/authorized_keys /etc/corpus-node/authorized_keys
@@ -348,6 +370,10 @@ image of {{ guest }}:
           ExecStartPre=
           ExecStartPre=/usr/bin/ssh-keygen -A
           ExecStartPre=/usr/sbin/sshd -t
+{% if own.get('store') and '/etc/corpus/agent.yaml' not in copies %}
+        /etc/corpus/agent.yaml: |
+          store: {{ own.store | json }}
+{% endif %}
         /etc/resolv.conf: |
           nameserver {{ salt['pillar.get']('guests:resolver', '9.9.9.9') }}
     - require:
