@@ -109,7 +109,10 @@ the node start and stop members. If the store does not answer, nothing changes. 
 // startRun starts a run of the agent, unless the states of this node have applied what the memory says.
 func startRun(ctx context.Context, a *agent.Agent, memory *members.Memory) error {
 	applied, _, err := walk.Read(a.Layout.AppliedMembers())
-	if err == nil && strings.TrimSpace(string(applied)) != memory.Generation {
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(string(applied)) != memory.Generation {
 		_, err = site.Systemctl(ctx, 10*time.Second, "start", "--no-block", "corpus-agent.service")
 	}
 	return err
