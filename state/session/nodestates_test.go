@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -169,4 +170,50 @@ func TestGuestsReachNoMetadataService(t *testing.T) {
 			t.Errorf("guests reach %s:\n%s", address, text)
 		}
 	}
+}
+
+// TestHaproxyHasToListenOnAllPorts runs the check of a node's proxy where another program has a port of a guest, and
+// where none has.
+func TestHaproxyHasToListenOnAllPorts(t *testing.T) {
+	n := newNodeStates(t)
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(n.call("n1", lowstate, "proxy")), &all); err != nil {
+		t.Fatal(err)
+	}
+	scripts := map[string]string{}
+	for _, one := range all {
+		if one["state"] == "cmd" {
+			scripts["reload"], scripts["check"] = one["name"].(string), one["unless"].(string)
+		}
+	}
+	dir := t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(dir+file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("/etc/haproxy/haproxy.cfg", n.call("n1", renderer, "salt://haproxy.cfg.jinja"))
+	write("/bin/systemctl", "#!/bin/sh\ntest \"$1\" != show || echo /system.slice/haproxy.service\n")
+	write("/bin/ss", "#!/bin/sh\nfor port in 80 443 40000; do echo \"LISTEN 0 9 *:$port *:* ((haproxy,pid=7,fd=5))\"; done\n"+
+		"echo 'LISTEN 0 9 *:40001 *:* users:((\"haproxy\",pid=6,fd=5),(\"haproxy\",pid=8,fd=7))'\n")
+	write("/bin/sleep", "#!/bin/sh\n")
+	write("/bin/seq", "#!/bin/sh\necho 1\n")
+	write("/proc/8/comm", "haproxy\n")
+	for own, says := range map[string]string{"7\n8\n": "", "7\n": "port 40001 is in use by process 8 (haproxy)"} {
+		write("/sys/fs/cgroup/system.slice/haproxy.service/cgroup.procs", own)
+		for name, script := range scripts {
+			script = strings.NewReplacer("/etc/", dir+"/etc/", "/proc/", dir+"/proc/", "/sys/", dir+"/sys/").Replace(script)
+			cmd := exec.Command("sh", "-c", script)
+			cmd.Env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH")}
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != (says == "") || name == "reload" && !strings.Contains(string(out), says) {
+				t.Errorf("%s with the processes %q: %v\n%s", name, own, err, out)
+			}
+		}
+	}
+	n.has("n1", lowstate, "proxy", map[string]bool{`"net.ipv4.ip_local_reserved_ports"`: true, `"40000-50000"`: true})
 }
