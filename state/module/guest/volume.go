@@ -176,11 +176,14 @@ func (v *volume) place(ctx context.Context, h *host.Host) error {
 	if err := (setting{v.file(), v.content()}).write(h); err != nil {
 		return err
 	}
+	if err := h.Units.SetBoot(ctx, host.Enable, v.unit(), false); err != nil {
+		return err // the next run does this again, since the volume is not mounted
+	}
 	if err := h.Units.Act(ctx, host.Start, v.unit(), true); err != nil {
 		return fmt.Errorf("mounting the disk of guest %s: %w", v.guest, err)
 	}
 	h.ForgetTables()
-	return h.Units.SetBoot(ctx, host.Enable, v.unit(), false)
+	return nil
 }
 
 // unmount unmounts the volume from a directory, if it is mounted there, and removes the directory, which is empty.

@@ -379,7 +379,8 @@ func TestInterruptedVolumesAreFinished(t *testing.T) {
 				}
 			}
 			hosttest.Converge(t, h.Host, guest.Functions(), "present", onVolume("2GiB"))
-			if err := l.only(idA, 2*gib); err != nil || h.Text(mountedAt+"/etc/machine-id") != idA+"\n" {
+			if err := l.only(idA, 2*gib); err != nil || h.Text(mountedAt+"/etc/machine-id") != idA+"\n" ||
+				!l.enabled[path.Base(mountUnit)] {
 				t.Errorf("%s from %q stopped at step %d: %v", c.function, c.first, step, err)
 			}
 			leftovers(t, h, step)
