@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
@@ -238,7 +239,16 @@ func (r *Recorder) inPrivateDirectory(s host.Subject) bool {
 func (r *Recorder) skips(s host.Subject) bool {
 	return r.host == nil || slices.ContainsFunc(r.run.Skip, func(dir string) bool {
 		return s.Name == dir || strings.HasPrefix(s.Name, dir+"/")
-	})
+	}) || (s.Kind == host.KindFile || s.Kind == host.KindTree) && OfGuests(r.host, s.Name)
+}
+
+// OfGuests reports whether a path of a node belongs to its guests: it is not recorded, and no rollback changes it.
+func OfGuests(h *host.Host, name string) bool {
+	if cloud.Keeps(name, cloud.Disks) {
+		return true
+	}
+	disks, err := h.Unattributed().Files.Resolve(cloud.Disks)
+	return err == nil && cloud.Keeps(name, disks)
 }
 
 // BeforeProgram records a program that is about to start, and that may change anything. The caller calls AfterProgram

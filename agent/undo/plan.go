@@ -45,6 +45,10 @@ func NewPlan(ctx context.Context, h *host.Host, chapters []*journal.Chapter, rec
 			p.leave(r.Subject.String(), r.Step, r.Lost, r)
 			continue
 		}
+		if w.keeps(r) { // an older agent recorded it
+			p.leave(r.Subject.String(), r.Step, keptOfGuests, r)
+			continue
+		}
 		w.undo(ctx, r)
 	}
 	for _, a := range w.order {
@@ -190,12 +194,24 @@ type walk struct {
 	order   []*Action
 }
 
+// keptOfGuests is why the changes of what belongs to guests stay.
+const keptOfGuests = "what belongs to guests is kept, their disks and records too"
+
+// keeps reports whether a record is of a path that belongs to the guests of a node.
+func (w *walk) keeps(r *journal.Record) bool {
+	kind := r.Subject.Kind
+	return (kind == host.KindFile || kind == host.KindTree) && journal.OfGuests(w.look.Host, r.Subject.Name)
+}
+
 func (w *walk) undo(ctx context.Context, r *journal.Record) {
 	images := []image.Image{*r.Before}
 	if r.After != nil {
 		images = append(images, *r.After)
 	}
 	for _, name := range image.Names(images...) {
+		if r.Subject.Kind == host.KindTree && journal.OfGuests(w.look.Host, name) { // a tree that has those of guests
+			continue
+		}
 		s := r.Subject
 		if path.IsAbs(name) && s.Kind != host.KindUser && s.Kind != host.KindGroup {
 			s = host.Subject{Kind: host.KindFile, Name: name}

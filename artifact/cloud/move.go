@@ -54,6 +54,22 @@ func Archive(guest, disk string) string { return Disks + "/" + guest + "-" + dis
 // Disks is the directory of nodes with the root file systems of guests, and with archives of those that move.
 const Disks = "/var/lib/machines"
 
+// Records is the directory of nodes with a record of each guest, and a directory with the files that it may read.
+const Records = "/var/lib/corpus-guests"
+
+// Keeps reports whether a path of a node belongs to guests as a whole: Disks and Records themselves, all that is below
+// Disks, the records, and the marks of guests that are being made, which are in the directories of Records. A rollback
+// does not change these: a guest that was made stays, with its record, until it is among the deleted ones. disks is
+// Disks, or what that is a link to.
+func Keeps(name, disks string) bool {
+	if name == disks || name == Records || strings.HasPrefix(name, disks+"/") {
+		return true
+	}
+	rest, is := strings.CutPrefix(name, Records+"/")
+	_, inner, deeper := strings.Cut(rest, "/")
+	return is && (!deeper || inner == "being-made")
+}
+
 // Move moves a guest to another node. The node before keeps the disk, and the new node starts the guest only after
 // Arrived. The guest keeps its name, ID, names, keys and SSH port, and Allocate chooses addresses of the new node. The
 // ID of a new disk is read from random.
