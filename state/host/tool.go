@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Tool struct {
 	Limit   time.Duration // 10 minutes by default
 	Changes Subject       // the subject that it replaces, which is recorded first; zero for a tool that only reads
 	Package string        // package that contains the tool, for the hint if it is missing
+	Asides  []string      // parts of lines of its messages that are not why it fails, if it has others
 	Plain   []string      // words of Argv that begin with a slash and are no paths
 }
 
@@ -63,13 +65,24 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	case out.TimedOut:
 		return out.Stdout, fmt.Errorf("%s did not end in %s", name, c.Limit)
 	case out.Code != 0:
-		text := FirstLines(out.Stderr)
+		text := FirstLines(t.reasons(out.Stderr))
 		if text == "" {
 			text = FirstLines(out.Stdout)
 		}
 		return out.Stdout, &ToolError{Tool: name, Code: out.Code, Text: text}
 	}
 	return out.Stdout, nil
+}
+
+// reasons returns the lines of the messages of a tool that has failed without asides, or all if there are no others.
+func (t Tool) reasons(messages string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(messages) {
+		if !slices.ContainsFunc(t.Asides, func(aside string) bool { return strings.Contains(line, aside) }) {
+			kept.WriteString(line)
+		}
+	}
+	return cmp.Or(kept.String(), messages)
 }
 
 func (t Tool) limit() time.Duration {

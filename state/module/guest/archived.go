@@ -100,15 +100,24 @@ func (a *archived) pack(ctx context.Context, h *host.Host, dir string) (err erro
 		return err
 	}
 	for _, argv := range [][]string{{"tar", "--create", "--file", partial, "--directory", dir, "--numeric-owner",
-		"--sparse", "--one-file-system", "--xattrs", "--xattrs-include=*", "."}, {"sync", partial}} {
-		_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: timeFor(used),
+		"--sparse", "--one-file-system", "--xattrs", "--xattrs-include=*", "--warning=no-file-ignored", "."},
+		{"sync", partial}} {
+		_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: timeFor(used), Asides: []string{"file changed as we read it"},
 			Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
 		if err != nil {
-			return host.Failed(diag.Container, err, "archiving the disk of guest "+a.Name,
-				"make room on the disk of "+path.Dir(a.File))
+			hint := "correct what " + argv[0] + " names; the next run makes the archive"
+			if isFull(err) {
+				hint = "make room on the disk of " + path.Dir(a.File)
+			}
+			return host.Failed(diag.Container, err, "archiving the disk of guest "+a.Name, hint)
 		}
 	}
 	return h.Files.Rename(partial, a.File)
+}
+
+// isFull reports whether a program failed since a file system, or the limit of a guest, is full.
+func isFull(err error) bool {
+	return strings.Contains(err.Error(), "No space left on device") || strings.Contains(err.Error(), "quota exceeded")
 }
 
 // timeFor returns how long work on a disk with so much content may take: a slow disk moves one MiB in a second.

@@ -30,7 +30,7 @@ import (
 )
 
 // Records is the directory with a file for each guest of a node.
-const Records = "/var/lib/corpus-guests"
+const Records = cloud.Records
 
 // Functions returns the functions of guest.
 func Functions() module.Table {
@@ -69,7 +69,12 @@ func recordPath(name string) string { return path.Join(Records, name+".json") }
 
 // readRecord returns the record of a guest; false if there is none.
 func readRecord(h *host.Host, name string) (record, bool, error) {
-	data, err := h.Files.ReadFile(recordPath(name))
+	return readRecordIn(h, name, recordPath(name))
+}
+
+// readRecordIn returns the record of a guest in a file; false if there is no such file.
+func readRecordIn(h *host.Host, name, file string) (record, bool, error) {
+	data, err := h.Files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return record{}, false, nil
 	}
@@ -78,7 +83,7 @@ func readRecord(h *host.Host, name string) (record, bool, error) {
 	}
 	r := record{}
 	if err := json.Unmarshal(data, &r); err != nil || checkID(r.ID) != nil || checkID(r.disk()) != nil {
-		return record{}, false, diag.Container.Hint(fmt.Errorf("%s is damaged", recordPath(name)),
+		return record{}, false, diag.Container.Hint(fmt.Errorf("%s is damaged", file),
 			"write {\"id\": ID, \"driver\": \"nspawn\", \"step\": \"ready\"}, with the guest's ID of the cloud, into it")
 	}
 	r.Name = name
@@ -90,12 +95,17 @@ func (r record) write(h *host.Host) error {
 	if err := h.MkdirAll(Records); err != nil {
 		return err
 	}
+	return r.writeTo(h, recordPath(r.Name))
+}
+
+// writeTo stores a record in a file; it is on the disk when writeTo returns.
+func (r record) writeTo(h *host.Host, file string) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o600)
-	return h.Files.Write(recordPath(r.Name), host.NewFile{Content: strings.NewReader(string(data) + "\n"), Mode: &mode,
+	return h.Files.Write(file, host.NewFile{Content: strings.NewReader(string(data) + "\n"), Mode: &mode,
 		UID: -1, GID: -1, ReplaceLink: true})
 }
 

@@ -1,6 +1,10 @@
 package guest_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -8,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/module/guest"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
@@ -145,14 +150,20 @@ func TestNestedSubvolumesAreNotLost(t *testing.T) {
 func TestFailedArchivesLeaveNothing(t *testing.T) {
 	h := nodeWithGuest(t, "nspawn")
 	h.Put("/units", "")
+	for _, name := range []string{"a", "b", "c"} {
+		if err := unix.Mknod(h.Dir+"/var/lib/machines/web1/"+name, unix.S_IFSOCK|0o600, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 	tools := nodeTools(h)
 	args := value.NewMap("name", "web1", "disk", idA, "file", archive)
 	fails := func(says string) {
 		t.Helper()
 		statetest.UseTools(t, h, tools)
 		resource, diff := hosttest.Look(t, h.Host, guest.Functions(), "archived", args)
-		if _, err := resource.Apply(t.Context(), h.Host, diff); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the error is %v, want %q", err, says)
+		_, err := resource.Apply(t.Context(), h.Host, diff)
+		if text := fmt.Sprint(err, "; hint: ", diag.HintOf(err)); !strings.Contains(text, says) {
+			t.Errorf("the error is %s, want %q", text, says)
 		}
 		if names, _ := h.Files.ReadDir("/var/lib/machines"); len(names) != 1 {
 			t.Errorf("there are %v", names)
@@ -163,6 +174,17 @@ func TestFailedArchivesLeaveNothing(t *testing.T) {
 		return "", statetest.Code{Code: 2, Text: "No space left on device"}
 	}
 	fails("No space left")
+	tools["tar"] = func([]string, string) (string, error) {
+		return "", statetest.Code{Code: 2, Text: strings.Repeat("tar: ./log: file changed as we read it\n", 3) +
+			"tar: ./data: Cannot open: Input/output error\n"}
+	}
+	fails("guest web1: tar: ./data: Cannot open: Input/output error; hint: correct what tar names")
+	tools["tar"] = func(args []string, input string) (string, error) { // real tar, and a full disk
+		args = append([]string{}, args...)
+		args[2] = "/../../../../../../../../dev/full"
+		return tar(args, input)
+	}
+	fails("Cannot write: No space left on device")
 	tools["tar"], tools["du"] = tar, func([]string, string) (string, error) { return "4611686018427387904\t/x\n", nil }
 	fails("free, and the archive of guest web1 needs")
 }
@@ -170,6 +192,8 @@ func TestFailedArchivesLeaveNothing(t *testing.T) {
 // TestArchivesOfNoDiskOfTheGuestAreKept lets an archive arrive that is cut, or another guest's.
 func TestArchivesOfNoDiskOfTheGuestAreKept(t *testing.T) {
 	for says, text := range map[string]func(string) string{
+		"it lacks the end of a tar archive (tar: Unexpected EOF": func(string) string { return zeros(t)[:60<<10] },
+
 		"lacks the end of a tar archive": func(whole string) string { return strings.TrimRight(whole, "\x00") },
 		"/etc/machine-id with " + idA:    func(whole string) string { return strings.ReplaceAll(whole, idA, idB) },
 	} {
@@ -185,6 +209,19 @@ func TestArchivesOfNoDiskOfTheGuestAreKept(t *testing.T) {
 			t.Error("the archive was removed, or the guest made")
 		}
 	}
+}
+
+// zeros returns an archive of a file of zeros.
+func zeros(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	const size = 100 << 10
+	err := w.WriteHeader(&tar.Header{Name: "data", Mode: 0o600, Size: size})
+	if _, written := w.Write(make([]byte, size)); errors.Join(err, written) != nil {
+		t.Fatal(err, written)
+	}
+	return b.String()
 }
 
 // TestWhiteoutsOfMovedDisksStay moves a disk with a file of overlayfs that marks a deleted one.

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,7 +20,7 @@ type only struct {
 	Guests  []string `sls:"guests"`  // IDs of the disks of the node's guests
 	Deleted []string `sls:"deleted"` // IDs of the disks that are removed
 
-	remove, stop []record
+	remove, stop, drop []record // drop has those whose disks were put aside
 }
 
 // Valid returns an error for invalid IDs, and for a guest that is to be both kept and removed.
@@ -63,10 +64,34 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 			}
 		}
 	}
+	kept, err := o.aside(h, changes)
+	if err != nil {
+		return module.Diff{}, err
+	}
 	if changes.Len() == 0 {
-		return module.Diff{Comment: "no other guests are on this node"}, nil
+		return module.Diff{Comment: "no other guests are on this node" + kept}, nil
 	}
 	return module.Diff{Changes: changes, Comment: "other guests would be stopped or removed"}, nil
+}
+
+// aside adds the removal of disks that were put aside, and are among the deleted ones, to changes. It returns a comment
+// about the others.
+func (o *only) aside(h *host.Host, changes *value.Map) (comment string, err error) {
+	all, err := asides(h)
+	o.drop = nil
+	for _, r := range all {
+		at := asidePath(r.Name, r.disk())
+		if slices.Contains(o.Deleted, r.disk()) {
+			o.drop = append(o.drop, r)
+			changes.Set(at, "removed")
+			continue
+		}
+		there, unknown := exists(h, at)
+		if err = errors.Join(err, unknown); there {
+			comment += "; the disk of an earlier guest " + r.Name + " is kept in " + at
+		}
+	}
+	return comment, err
 }
 
 // runsOrStarts reports whether a guest runs or starts at boot.
@@ -92,6 +117,16 @@ func (o *only) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 			return module.Report{Changes: done}, fmt.Errorf("removing guest %s: %w", r.Name, err)
 		}
 		done.Set(r.Name, "removed with its disk")
+	}
+	for _, r := range o.drop {
+		at := asidePath(r.Name, r.disk())
+		if err := removeTree(ctx, h, r.Name, at); err != nil {
+			return module.Report{Changes: done}, err
+		}
+		if err := removeFile(h, asideRecord(r.Name, r.disk())); err != nil {
+			return module.Report{Changes: done}, err
+		}
+		done.Set(at, "removed")
 	}
 	return module.Report{Changes: d.Changes, Comment: "no other guests are on this node"}, nil
 }

@@ -48,6 +48,8 @@ type present struct {
 	kind   string  // of the quota; empty for none
 	quota  quota   // nil for none
 	bytes  int64   // the limit to set
+	other  record  // of another guest that has the name on this node; zero for none
+	kept   bool    // its disk was put aside
 }
 
 // paths maps absolute paths to absolute paths.
@@ -157,12 +159,17 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	}
 	there, err := exists(h, p.root())
 	if err == nil {
+		r, known, there, err = p.own(h, r, known, there)
+	}
+	if err == nil {
 		err = p.contradicts(r, known, there)
 	}
 	p.volume = p.stored(r, known, there)
 	switch {
 	case err != nil:
 		return module.Diff{}, err
+	case p.kept:
+		changes.Set("guest", "its disk comes back from "+asidePath(p.Name, p.disk()))
 	case !known || r.Step == creating:
 		if waits, err := p.awaits(h, there && r.Group == ""); waits || err != nil {
 			return module.Diff{Comment: "guest " + p.Name + " waits for its disk: " + p.Image}, err
@@ -176,9 +183,11 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if err := errors.Join(p.open(h, changes), p.unmounted(h, r, changes), p.unbound(h, changes)); err != nil {
 		return module.Diff{}, err
 	}
-	comment, err := p.sized(ctx, h, r, changes)
-	if err != nil {
-		return module.Diff{}, err
+	comment := ""
+	if !p.kept { // the next run sees its size
+		if comment, err = p.sized(ctx, h, r, changes); err != nil {
+			return module.Diff{}, err
+		}
 	}
 	settings, err := p.differing(h)
 	if len(settings) > 0 {
@@ -204,14 +213,19 @@ func (p *present) contradicts(r record, known, there bool) error {
 		return diag.Container.Hint(fmt.Errorf("guest %s was made for the driver %s, and not for %s", p.Name, r.Driver,
 			p.Driver), "give the node the driver %s, or move the guest to a node with the driver %s", r.Driver, p.Driver)
 	case known && r.Step == ready && r.Group == "" && !there:
-		return diag.Container.Hint(fmt.Errorf("the disk of guest %s is missing: there is no %s", p.Name, p.root()),
-			"mount the file system that has it, or restore it; to make the guest from its image again, remove %s",
-			recordPath(p.Name))
+		return missing(r)
 	case !known && there:
 		return diag.Container.Hint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
 			"move it away, or give the guest another name")
 	}
 	return nil
+}
+
+// missing is the error of a guest whose root file system is not there.
+func missing(r record) error {
+	return diag.Container.Hint(fmt.Errorf("the disk of guest %s is missing: there is no %s", r.Name,
+		path.Join(cloud.Disks, r.Name)), "mount the file system that has it, or restore it; to make the guest from its "+
+		"image again, remove %s", recordPath(r.Name))
 }
 
 // restarting returns the changes after which a guest has to start again. Only these are reported: a service that
@@ -274,6 +288,9 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	} else if err := p.adjust(ctx, h); err != nil {
 		return module.Report{}, err
 	}
+	if text := p.putAsideText(); text != "" {
+		report.Warnings = []string{text}
+	}
 	return report, p.finish(h)
 }
 
@@ -305,6 +322,12 @@ func (p *present) adjust(ctx context.Context, h *host.Host) error {
 
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.
 func (p *present) create(ctx context.Context, h *host.Host) error {
+	if err := p.putAside(ctx, h); err != nil {
+		return err
+	}
+	if p.kept {
+		return p.bringBack(h)
+	}
 	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating, Quota: p.kind}
 	if !p.Moved {
 		r.Size = p.bytes
@@ -325,7 +348,9 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 			return err
 		}
 	}
-	if !complete { // unpack renames the tree to this path when it is complete
+	if complete { // unpack renames the tree to this path when it is complete, and bringBack a disk that was put aside
+		err = removeFile(h, asideRecord(p.Name, p.disk()))
+	} else {
 		err = p.unpack(ctx, h)
 	}
 	if err == nil && p.quota != nil && (complete || p.Moved) { // the size may be another one since

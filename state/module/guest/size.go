@@ -79,18 +79,53 @@ func (p *present) sized(ctx context.Context, h *host.Host, r record, changes *va
 		return "; nothing limits the size of its disk", nil
 	}
 	bytes, _ := cloud.ParseSize(p.Size) // checked by Valid
+	if made {
+		lost, err := p.limitIsLost(ctx, h, r)
+		if err != nil {
+			return p.unlimited(err)
+		}
+		if lost {
+			r.Size = 0
+		}
+	}
 	if made && r.Size == bytes {
 		return "", nil
 	}
 	if made && (bytes < r.Size || r.Size == 0) {
 		used, err := p.quota.Used(ctx, h, p)
-		if err != nil || used > bytes {
-			return "; " + keeps(r, used), err
+		if err != nil {
+			return p.unlimited(err)
+		}
+		if used > bytes {
+			return "; " + keeps(r, used), nil
 		}
 	}
 	p.bytes = bytes
 	changes.Set("size", p.Size+" ("+p.kind+")")
 	return "", nil
+}
+
+// limitIsLost reports whether the disk of a guest lacks the limit that its record has: btrfs forgets limits when its
+// quotas are switched off.
+func (p *present) limitIsLost(ctx context.Context, h *host.Host, r record) (bool, error) {
+	b, is := p.quota.(btrfs)
+	if !is || r.Size == 0 {
+		return false, nil
+	}
+	limit, err := b.limit(ctx, h, p)
+	return limit == "none", err
+}
+
+// unlimited returns a comment in place of an error that says that the quotas are switched off: the guest has no limit
+// until they are on again.
+func (p *present) unlimited(err error) (comment string, _ error) {
+	for _, off := range []string{"quotas not enabled", "quota not enabled", "no quota enabled"} {
+		if strings.Contains(err.Error(), off) {
+			return fmt.Sprintf("; nothing limits the size of its disk: quotas are switched off (%v); a run sets the limit "+
+				"when they are on", err), nil
+		}
+	}
+	return "", err
 }
 
 // keeps says that a guest keeps its limit.
@@ -169,6 +204,21 @@ func (b btrfs) Limit(ctx context.Context, h *host.Host, p *present, dir string, 
 func (b btrfs) Used(ctx context.Context, h *host.Host, p *present) (int64, error) {
 	_, used, err := b.group(ctx, h, p, p.root())
 	return used, err
+}
+
+// limit returns the limit of the guest's subvolume in bytes, as btrfs prints it: "none" if there is none.
+func (btrfs) limit(ctx context.Context, h *host.Host, p *present) (string, error) {
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"btrfs", "qgroup", "show", "-r", "--raw", "-f", p.root()},
+		Package: packageOf("btrfs")})
+	if err != nil {
+		return "", host.Failed(diag.Container, err, "reading the size of guest "+p.Name, "see `btrfs qgroup show`")
+	}
+	for line := range strings.Lines(out) {
+		if words := strings.Fields(line); len(words) > 3 && strings.HasPrefix(words[0], "0/") {
+			return words[3], nil
+		}
+	}
+	return "", nil // another version of btrfs: the record has the limit
 }
 
 // group returns the quota group of a subvolume, and how much it uses. For a plain directory btrfs would show the group

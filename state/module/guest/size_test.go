@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ type sizes struct {
 	limit map[string]string
 	used  string // of each, as the programs print it
 	plain bool   // the root file system is a plain directory
+	off   bool   // the quotas are switched off
 }
 
 // quotas adds the programs of quotas to a node.
@@ -51,7 +53,11 @@ func (s *sizes) add(t *testing.T, h *statetest.Host) {
 			}
 			s.limit["subvolume"] = args[2]
 		case "qgroup show":
-			return "qgroupid rfer excl\n-------- ---- ----\n0/257 " + s.used + " 16384\n", nil
+			if s.off {
+				return "", statetest.Code{Code: 1, Text: "ERROR: can't list qgroups: quotas not enabled"}
+			}
+			return "qgroupid rfer excl max_rfer\n-------- ---- ---- --------\n0/257 " + s.used + " 16384 " +
+				cmp.Or(s.limit["subvolume"], "none") + "\n", nil
 		}
 		return "", nil
 	}
@@ -105,6 +111,31 @@ func TestDisksHaveTheSizesThatTheirFileSystemCanLimit(t *testing.T) {
 		if !diff.Empty() || c.first != "" && !strings.Contains(diff.Comment, "keeps the size of 1.0 GiB") {
 			t.Errorf("%s: a trim below what is used: %+v", name, diff)
 		}
+	}
+}
+
+// TestLimitsComeBackWithTheQuotas switches the quotas of a node off, by which btrfs forgets the limits, and on again.
+func TestLimitsComeBackWithTheQuotas(t *testing.T) {
+	h := statetest.NewHost(t)
+	node(t, h)
+	s := quotas(t, h, btrfsNode)
+	hosttest.Converge(t, h.Host, guest.Functions(), "present", sized("1GiB"))
+	s.off, s.limit["subvolume"] = true, ""
+	for _, size := range []string{"1GiB", "2GiB", "1MiB"} {
+		_, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", sized(size))
+		if !diff.Empty() || !strings.Contains(diff.Comment, "quotas are switched off") {
+			t.Errorf("quotas are off, and with the size %s: %+v", size, diff)
+		}
+	}
+	s.off, s.used = false, "2147483648"
+	_, diff := hosttest.Look(t, h.Host, guest.Functions(), "present", sized("1GiB"))
+	if !diff.Empty() || !strings.Contains(diff.Comment, "has no limit yet") {
+		t.Errorf("the disk uses more than its size: %+v", diff)
+	}
+	s.used = "4096"
+	hosttest.Converge(t, h.Host, guest.Functions(), "present", sized("1GiB"))
+	if s.limit["subvolume"] != "1073741824" {
+		t.Errorf("quotas are on again, and the limit is %q", s.limit["subvolume"])
 	}
 }
 

@@ -101,11 +101,11 @@ func (p *present) fill(ctx context.Context, h *host.Host, dir string) error {
 	}
 	_, err := h.Tool(ctx,
 		host.Tool{Argv: []string{"tar", "--extract", "--file", p.Image, "--directory", dir, "--numeric-owner",
-			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: p.timeToUnpack(h), Package: "tar",
+			"--same-permissions", "--xattrs", "--xattrs-include=*", "--warning=no-timestamp",
+			"--warning=no-unknown-keyword"}, Limit: p.timeToUnpack(h), Package: "tar",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
 	if err != nil {
-		return host.Failed(diag.Container, err, "unpacking "+p.Image,
-			"see whether it is a tar archive of a root file system, and whether "+cloud.Disks+" has room for it")
+		return p.notUnpacked(err)
 	}
 	if err := p.restrict(ctx, h, dir); err != nil {
 		return err
@@ -145,8 +145,24 @@ func (p *present) ended(ctx context.Context, h *host.Host) error {
 	if out == strings.Repeat("\x00", size) {
 		return nil
 	}
-	return diag.Container.Hint(fmt.Errorf("%s is cut: it lacks the end of a tar archive", p.Image),
+	return p.cut("")
+}
+
+// cut is the error of the archive of a disk that is not complete.
+func (p *present) cut(why string) error {
+	return diag.Container.Hint(fmt.Errorf("%s is cut: it lacks the end of a tar archive%s", p.Image, why),
 		"copy it again from the node before")
+}
+
+// notUnpacked returns the error of an image, or of the archive of a disk, that tar did not unpack.
+func (p *present) notUnpacked(err error) error {
+	hint := "see whether it is a tar archive of a root file system"
+	if isFull(err) {
+		hint = "make room in " + cloud.Disks + " or, if its size is too small for it, enlarge the disk of the guest"
+	} else if p.Moved && strings.Contains(err.Error(), "Unexpected EOF") {
+		return p.cut(" (" + err.Error() + ")")
+	}
+	return host.Failed(diag.Container, err, "unpacking "+p.Image, hint)
 }
 
 // recognize returns an error unless a disk that came from another node is that of the guest.

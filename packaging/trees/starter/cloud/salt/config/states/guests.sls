@@ -260,8 +260,9 @@ archive of {{ guest }}:
 {% set tree = '/var/lib/corpus-images/' ~ image.digest.split(':')[1] %}
 {% set uids = 524288 + (g.ssh_port - 40000) * 65536 %}
 {% set record = '/var/lib/corpus-guests/' ~ guest ~ '.json' %}
+{% set kept = '/var/lib/machines/.kept-' ~ guest ~ '-' ~ g.get('disk', g.id) %}
 {% set made = salt['file.file_exists'](record) and salt['file.contains'](record, g.get('disk', g.id)) and
-  salt['file.contains'](record, '"ready"') %}
+  salt['file.contains'](record, '"ready"') or salt['file.directory_exists'](kept) %}
 {% set archive = '/var/lib/machines/' ~ guest ~ '-' ~ g.get('disk', '') ~ '.tar' %}
 {% set begins = not made and (not g.get('copy') or salt['file.file_exists'](archive)) %}
 {% set mark = '/var/lib/corpus-guests/' ~ guest ~ '/being-made' %}
