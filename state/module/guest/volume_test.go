@@ -405,6 +405,15 @@ func TestVolumesThatAreNotMountedAreMountedAndNotMadeAgain(t *testing.T) {
 	if !strings.Contains(h.Text(archive), "orders") {
 		t.Error("the archive lacks the data of the guest")
 	}
+	for step, more := 0, true; more; step++ {
+		l.off()
+		clear(l.enabled)
+		more = stopAt(t, h, step, "present", onVolume("1GiB"))
+		hosttest.Converge(t, h.Host, guest.Functions(), "present", onVolume("1GiB"))
+		if !l.enabled[path.Base(mountUnit)] {
+			t.Errorf("stopped at step %d of the mount: it is not made at boot", step)
+		}
+	}
 	l.off()
 	delete(l.volumes, "web1-"+idA)
 	l.table()
