@@ -110,7 +110,8 @@ func Push(ctx context.Context, tree, remote, branch string, force bool, out io.W
 	cmd := exec.CommandContext(ctx, "git", append(args, "--", remote, "HEAD:refs/heads/"+branch)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return diag.Git.Hint(fmt.Errorf("git push to %s: %w", remote, err), "git and the host printed the reason above")
+		return diag.Git.Hint(fmt.Errorf("git push to %s: %w", remote, err), "git and the host printed the reason above; "+
+			"the first push of a project to a host takes --init")
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func (h Host) Remote(ctx context.Context, command []string, out io.Writer) error
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		return diag.Git.Hint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), h.Name, err),
-			"see that `ssh %s corpus-agent version` works", strings.Join(to, " "))
+			"the host printed the reason above; otherwise see that `ssh %s corpus-agent version` works", strings.Join(to, " "))
 	}
 	return nil
 }
