@@ -108,15 +108,16 @@ func cloudOf(ctx context.Context, client *trust.Client, release artifact.Release
 	if _, err := (comparing{client: client}).unpacked(ctx, release, dir, unpack.Limits{}); err != nil {
 		return nil, err
 	}
-	text, err := walk.ReadGiven(filepath.Join(dir, "tree", cloud.Name))
-	if err != nil {
-		return nil, nil
+	text, there, err := walk.Read(filepath.Join(dir, "tree", cloud.Name))
+	if err != nil || !there {
+		return nil, err
 	}
 	data, err := cloud.Parse(cloud.Name, text)
-	if err != nil {
-		return nil, nil
+	var mistakes diag.List
+	if errors.As(err, &mistakes) {
+		return nil, nil //nolint:nilnil // numbers of a cloud with mistakes count for nothing
 	}
-	return data, nil
+	return data, err
 }
 
 // start writes the files of a new cloud, and more of them.
