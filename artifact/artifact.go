@@ -20,6 +20,18 @@ const Base = "base"
 // consist of letters, digits, dots, dashes and underscores, and start with a letter or digit.
 func CheckProject(name string) error { return check("project", name, 63, "._-") }
 
+// CheckService returns an error if no host can have a project as its service. Each host deploys base beside its
+// service, and one project has one set of links.
+func CheckService(name string) error {
+	if name != Base {
+		return CheckProject(name)
+	}
+	return diag.Identity.Hint(
+		fmt.Errorf("no host has %s as its service: each host deploys it beside its service", Base),
+		"give the host another service: rename it, or corpus-agent deploy SERVICE INSTANCE; the service of a host that needs "+
+			"only base is a project with nothing but an empty top file")
+}
+
 // CheckVersion returns an error if a version may not have this name.
 func CheckVersion(version string) error { return check("version", version, 128, "._+~-") }
 

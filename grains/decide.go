@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -65,8 +66,19 @@ func (e *ConflictError) Error() string {
 // Decide determines the identity of a host: from its hostname if that follows the convention; otherwise from the given
 // or configured identity, or else from its auto scaling group. If there is none, the error is a *MismatchError about
 // the hostname. If the given identity contradicts a hostname that follows the convention, the error is a
-// *ConflictError.
+// *ConflictError. No host has base as its service.
 func Decide(ctx context.Context, r Request) (Identity, Origin, error) {
+	id, from, err := decide(ctx, r)
+	if err != nil || id.Service != artifact.Base {
+		return id, from, err
+	}
+	err = artifact.CheckService(id.Service)
+	return Identity{}, "", diag.KeepHint(fmt.Errorf("this host is %s %s by its %s, and %w", id.Service, id.Instance, from,
+		err), diag.HintOf(err))
+}
+
+// decide is Decide for any service.
+func decide(ctx context.Context, r Request) (Identity, Origin, error) {
 	if err := r.Check(); err != nil {
 		return Identity{}, "", err
 	}
@@ -94,6 +106,9 @@ func Decide(ctx context.Context, r Request) (Identity, Origin, error) {
 // Check returns an error for names that cannot be part of an identity, and for a service without an instance or an
 // instance without a service. It reads neither the hostname nor the cloud's metadata.
 func (r Request) Check() error {
+	if r.Given.Service == artifact.Base {
+		return artifact.CheckService(r.Given.Service)
+	}
 	for _, who := range []struct {
 		where string
 		Identity

@@ -59,7 +59,7 @@ func identityKeys() []Key {
 		{"store", Text, "",
 			"where artifacts are stored: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
 		{"mirrors", Texts, []string{}, "stores with the same objects, which are used if the store fails"},
-		{"service", Text, "", "the service of this host, if the hostname does not contain it"},
+		{"service", Text, "", "the service of this host, if the hostname does not contain it; not base"},
 		{"instance", Text, "", "the environment of this host, if the hostname does not contain it"},
 		{"region", Text, "", "the region, if the hostname does not contain it"},
 		{"node", Text, "", "the node, if the hostname does not contain it"},
@@ -240,7 +240,9 @@ func (k Key) checkName(text string) string {
 // names returns the check of a key that takes names; nil for any other key.
 func (k Key) names() func(string) error {
 	switch k.Name {
-	case "service", "allow_unsigned":
+	case "service":
+		return artifact.CheckService
+	case "allow_unsigned":
 		return artifact.CheckProject
 	case "instance", "environments.dev", "environments.prod":
 		return artifact.CheckPart("instance")

@@ -36,7 +36,7 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 			return id, nil, s.unintroduced(err, book)
 		}
 	}
-	if was == nil || book.Good == nil || was.Machine == "" && err == nil {
+	if was == nil || book.Good == nil || was.Machine == "" && err == nil || was.Service == artifact.Base {
 		return id, nil, err
 	}
 	switch machine, unread := s.Machine(); {
