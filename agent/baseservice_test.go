@@ -21,9 +21,11 @@ func TestHostWithBaseAsItsService(t *testing.T) {
 		given    agent.Given
 		spoil    func(l *lab)
 	}{
-		"by its hostname":      {hostname: "base-production-useast1-1"},
-		"by the command line":  {hostname: "web1", given: given("base", "production")},
-		"by its configuration": {hostname: "web1", spoil: func(l *lab) { l.Config.Service, l.Config.Instance = "base", "production" }},
+		"by its hostname":     {hostname: "base-production-useast1-1"},
+		"by the command line": {hostname: "web1", given: given("base", "production")},
+		"by its configuration": {hostname: "web1", spoil: func(l *lab) {
+			l.Config.Service, l.Config.Instance = "base", "production"
+		}},
 		"by an earlier deploy": {hostname: "web1", spoil: func(l *lab) {
 			book, err := l.ReadLedger()
 			must(t, err)

@@ -108,6 +108,9 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		return err
 	}
 	r.releases.NoteUnread(pair)
+	if runs := r.ledger.Runs(); runs != nil && !runs.Same(pair) {
+		r.releases.RestoreKept(ctx, r.remembered())
+	}
 	if r.test {
 		return r.rehearse(ctx, pair)
 	}

@@ -97,33 +97,41 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		return ledger.Pair{}, diag.Rollback.Hint(fmt.Errorf("%s already runs", version),
 			"`corpus-agent converge` corrects drift")
 	}
-	var known []string
+	var without *ledger.Pair
 	for _, pair := range slices.Backward(r.ledger.History) {
-		if good == nil || pair.Same(*good) || !r.Held().Has(pair.Releases()...) {
-			continue
-		}
-		if pair.Is(version) {
+		switch {
+		case good == nil || pair.Same(*good) || !pair.Is(version):
+		case r.Held().Has(pair.Releases()...):
 			return pair, nil
+		case without == nil && r.Held().Has(pair.Service):
+			without = &pair
 		}
-		known = append(known, pair.Service.Version)
 	}
 	hint := "nothing else is kept on this host; promote the version to its channel"
-	if len(known) > 0 {
+	if known := r.keptVersions(); len(known) > 0 {
 		hint = "kept on this host: " + strings.Join(known, ", ")
 	}
-	return ledger.Pair{}, diag.Rollback.Hint(fmt.Errorf("no release %q that was good is kept on this host", version),
-		"%s", hint)
+	err := fmt.Errorf("no release %q that was good is kept on this host", version)
+	if without != nil {
+		err = fmt.Errorf("%s is kept on this host, but %s, with which it was good, is not", without.Service, without.Base)
+	}
+	return ledger.Pair{}, diag.Rollback.Hint(err, "%s", hint)
 }
 
-// keptHint returns a hint that names the releases that a person can go back to with --to.
-func (r *run) keptHint() string {
-	var known []string
+// keptVersions returns the versions that a person can go back to with --to, the newest first.
+func (r *run) keptVersions() (known []string) {
 	for _, pair := range slices.Backward(r.ledger.History) {
 		if r.ledger.Good != nil && !pair.Same(*r.ledger.Good) && r.Held().Has(pair.Releases()...) &&
 			!slices.Contains(known, pair.Service.Version) {
 			known = append(known, pair.Service.Version)
 		}
 	}
+	return known
+}
+
+// keptHint returns a hint that names the releases that a person can go back to with --to.
+func (r *run) keptHint() string {
+	known := r.keptVersions()
 	if len(known) == 0 {
 		return "nothing else is kept on this host; promote a version to its channel"
 	}

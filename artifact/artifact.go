@@ -28,8 +28,8 @@ func CheckService(name string) error {
 	}
 	return diag.Identity.Hint(
 		fmt.Errorf("no host has %s as its service: each host deploys it beside its service", Base),
-		"give the host another service: rename it, or corpus-agent deploy SERVICE INSTANCE; the service of a host that needs "+
-			"only base is a project with nothing but an empty top file")
+		"give the host another service: rename it, or corpus-agent deploy SERVICE INSTANCE; the service of a host that "+
+			"needs only base is a project with nothing but an empty top file")
 }
 
 // CheckVersion returns an error if a version may not have this name.

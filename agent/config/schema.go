@@ -182,9 +182,10 @@ func keepingKeys() []Key {
 			"a tree that does not fit beside its archives stops a deploy; otherwise the deploy continues without an archive " +
 				"and notes it"},
 		{"keep.archives", Number, 3, "number of archives kept of a project's tree; 0 for all"},
-		{"keep.releases", Number, 5, "number of good releases kept of each project, including those in use"},
-		{"keep.failed", Number, 3, "number of failed releases kept of each project"},
-		{"keep.reports", Number, 100, "number of reports kept"},
+		{"keep.releases", Number, 5, "number of good releases kept of each project, including those in use, " +
+			"which are never removed; of base also those that kept releases of the service were good with"},
+		{"keep.failed", Number, 3, "number of failed releases kept of each project; 0 for none"},
+		{"keep.reports", Number, 100, "number of reports kept; the last one is never removed"},
 	}
 }
 

@@ -180,26 +180,52 @@ func (h *Host) blameRun(audit Audit, r *journal.Record, name string) {
 }
 
 // signed compares the digest of a list with the one that the project's key signed, as far as this host knows it. If
-// they differ, the list was changed together with the files, or instead of them.
+// they differ, the disk has damaged the list, or the list was changed together with the files, or instead of them.
 func (h *Host) signed(release artifact.Release, digest artifact.Digest) (ok bool, note string, err error) {
+	want, note, err := h.signedTree(release)
+	if err != nil || note != "" {
+		return false, note, err
+	}
+	if want != digest {
+		return false, "", exit.WithCode(exit.Refused, diag.Changed.Hint(
+			fmt.Errorf("the list of its files on this host is not the one that was signed: its digest is %s, and %s was signed",
+				digest, want),
+			"the disk may have damaged it; `corpus-agent deploy` fetches the release again with its list"))
+	}
+	return true, "", nil
+}
+
+// signedTree returns the digest of the list of a release that the project's key signed, or why there is none.
+func (h *Host) signedTree(release artifact.Release) (want artifact.Digest, note string, err error) {
 	client, err := trust.Recall(h.Layout.Trust())
 	if err == nil {
 		err = client.RecallProject(release.Project)
 	}
 	if errors.Is(err, trust.ErrNoProject) {
-		return false, fmt.Sprintf("compared with what was noted when it was unpacked: %v", err), nil
+		return "", fmt.Sprintf("compared with what was noted when it was unpacked: %v", err), nil
 	}
 	if err != nil {
-		return false, "", err
+		return "", "", err
 	}
 	want, ok := client.Tree(release)
 	if !ok {
-		return false, "compared with what was noted when it was unpacked; no list of its files is signed", nil
+		return "", "compared with what was noted when it was unpacked; no list of its files is signed", nil
 	}
-	if want != digest {
-		return false, "",
-			client.AddSigners(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(),
-				Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
+	return want, "", nil
+}
+
+// DamagedList reports whether the list of the files of a release is not the one that was signed. It reports false if
+// that is unknown.
+func (h *Host) DamagedList(release artifact.Release) (bool, error) {
+	want, note, err := h.signedTree(release)
+	if err != nil || note != "" {
+		return false, err
 	}
-	return true, "", nil
+	return h.HasOtherList(release, want)
+}
+
+// HasOtherList reports whether a release has a list of its files with another digest.
+func (h *Host) HasOtherList(release artifact.Release, signed artifact.Digest) (bool, error) {
+	data, found, err := walk.Read(h.Layout.Tree(release.Project, release.Dir()))
+	return found && signed != manifest.Digest(data), err
 }

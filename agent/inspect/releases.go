@@ -20,6 +20,7 @@ type Known struct {
 	Dir         string   `json:"dir,omitempty"`         // the directory of its files; "" if they are not on this host
 	Links       []string `json:"links,omitempty"`       // the links that lead to it: next, current, previous
 	Deployed    bool     `json:"deployed,omitempty"`    // the host runs it
+	Previous    bool     `json:"previous,omitempty"`    // a rollback deploys it
 	Quarantined string   `json:"quarantined,omitempty"` // why it is in quarantine
 	Withdrawn   string   `json:"withdrawn,omitempty"`   // why its project withdrew it
 	Held        string   `json:"held,omitempty"`        // why it waits: the host is held
@@ -34,9 +35,10 @@ func (k Known) Marks() []string {
 		}
 	}
 	mark(k.Deployed, "deployed")
-	for _, name := range k.Links {
-		mark(!k.Deployed || name == "previous", name)
+	for _, name := range k.Links { // the link previous stays where a deploy replaced only the release of another project
+		mark(!k.Deployed && name != "previous", name)
 	}
+	mark(k.Previous, "previous")
 	mark(k.Quarantined != "", "quarantined: "+k.Quarantined)
 	mark(k.Withdrawn != "", "withdrawn: "+k.Withdrawn)
 	mark(k.Held != "", "held: "+k.Held)
@@ -63,13 +65,16 @@ func (h *Host) knownReleases() ([]Known, error) {
 	for _, b := range book.Bad {
 		known = append(known, ledger.Release(b))
 	}
-	list := []Known{}
+	list, target := []Known{}, h.LastKeptOf(book)
 	for _, project := range records.ProjectsIn(book) {
 		more, err := h.onDisk(project, book, known)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, more...)
+		for _, k := range more {
+			k.Previous = !k.Deployed && target != nil && target.Has(k.Release)
+			list = append(list, k)
+		}
 	}
 	named, err := h.LastNamed()
 	if err != nil {

@@ -65,8 +65,12 @@ func (l *Ledger) runs(p Pair, at time.Time) {
 	l.Forgive(p)
 }
 
-// keepHistory bounds the pairs in the history. It is more than the releases that any host keeps.
-const keepHistory = 50
+const (
+	// keepHistory is the number of pairs that the history keeps in any case.
+	keepHistory = 50
+	// mostHistory bounds the pairs that it keeps because their releases are on the disk.
+	mostHistory = 1000
+)
 
 // remember adds a pair at the end of the history. If stays is set, a pair that is in the history keeps its place.
 func (l *Ledger) remember(p Pair, stays bool) {
@@ -76,7 +80,26 @@ func (l *Ledger) remember(p Pair, stays bool) {
 	}
 	l.History = structsort.Without(l.History, func(q Pair) bool { return q.Same(p) })
 	l.History = append(l.History, p)
-	l.History = l.History[max(0, len(l.History)-keepHistory):]
+	l.History = l.History[max(0, len(l.History)-mostHistory):]
+}
+
+// TrimHistory removes old pairs from the history that no rollback can lead to: held reports whether the releases of a
+// pair are on the disk.
+func (l *Ledger) TrimHistory(held func(Pair) bool) {
+	old := max(0, len(l.History)-keepHistory)
+	kept := structsort.Without(l.History[:old], func(p Pair) bool { return !held(p) })
+	l.History = append(kept, l.History[old:]...)
+}
+
+// BaseOf returns the release of base with which the service's release in the directory dir was good last; nil if it was
+// good without one.
+func (l *Ledger) BaseOf(dir string) *artifact.Release {
+	for _, pair := range slices.Backward(l.History) {
+		if pair.Service.Dir() == dir {
+			return pair.Base
+		}
+	}
+	return nil
 }
 
 // Before returns the pairs of the history that were good before the deployed one, newest last.

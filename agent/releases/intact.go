@@ -35,7 +35,7 @@ func (r *Run) Intact(ctx context.Context, pair ledger.Pair) error {
 	return nil
 }
 
-// intact is Intact for one release.
+// intact is Intact for one release. A list that the disk has damaged is fetched again before the files are blamed.
 func (r *Run) intact(ctx context.Context, release artifact.Release) error {
 	list, err := r.Host.Held().List(release)
 	if list == nil && err == nil && release.Local == "" {
@@ -44,6 +44,21 @@ func (r *Run) intact(ctx context.Context, release artifact.Release) error {
 	if err != nil {
 		return err
 	}
+	err = r.intactBy(ctx, release, list)
+	if err == nil || list == nil || release.Local != "" || ctx.Err() != nil {
+		return err
+	}
+	if damaged, unknown := r.Host.DamagedList(release); !damaged || unknown != nil {
+		return err
+	}
+	if list, err = r.listAgain(ctx, release); err != nil {
+		return err
+	}
+	return r.intactBy(ctx, release, list)
+}
+
+// intactBy compares a release with a list, which is nil if there is none.
+func (r *Run) intactBy(ctx context.Context, release artifact.Release, list *manifest.Manifest) error {
 	says, err := r.Host.RecipeListed(release, list)
 	if err != nil {
 		return err

@@ -48,3 +48,16 @@ func TestChangesThatCannotBeWrittenAreLeftOut(t *testing.T) {
 		t.Errorf("%s %v", data, err)
 	}
 }
+
+// TestLastReportStays checks that a host that keeps no reports keeps the one of its last run, which `status` reads.
+func TestLastReportStays(t *testing.T) {
+	archive := report.Archive{Dir: t.TempDir()}
+	for _, id := range []string{"1", "2"} {
+		if err := archive.Save(&report.Report{ID: id}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids, err := archive.IDs(); err != nil || len(ids) != 1 || ids[0] != "2" {
+		t.Errorf("reports %q, %v", ids, err)
+	}
+}

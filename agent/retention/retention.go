@@ -5,7 +5,11 @@ package retention
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
@@ -37,21 +41,54 @@ type Run struct {
 // Prune removes releases, archives and lists that exceed the limits of agent.yaml, and old chapters of the journal.
 func (r *Run) Prune(ctx context.Context) error {
 	errs := []error{r.Host.Journal().Prune(r.Host.Config.KeepReleases + r.Host.Config.KeepFailed)}
-	names := []string{artifact.Base, r.Identity.Service}
+	names := []string{r.Identity.Service, artifact.Base}
 	if r.Host.Alone != "" {
 		names = []string{r.Host.Alone} // the releases of base are in the host's own ledger
 	}
 	for _, name := range names {
 		project := r.Host.LayoutOf(name)
+		needed, err := r.neededOf(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		errs = append(errs,
 			fetch.PruneReleases(ctx, project, r.Host.Config.KeepReleases, r.Host.Config.KeepFailed, fetch.Kept{
-				Used: func(dir string) bool { return r.used(project, dir) },
+				Used: func(dir string) bool { return needed[dir] || r.used(project, dir) },
 				Good: func(dir string) bool { return r.Ledger.WasGood(name, dir) },
 			}),
 			fetch.PruneArchives(ctx, project, r.Host.Config.KeepFailed, r.Host.Config.KeepArchives),
 			fetch.PruneLists(r.Host.Layout, project))
 	}
+	r.Ledger.TrimHistory(r.onDisk)
 	return errors.Join(errs...)
+}
+
+// neededOf returns the directories of base that the kept releases of the service need for a rollback; nil for another
+// project. The releases of the service are pruned first.
+func (r *Run) neededOf(name string) (map[string]bool, error) {
+	if name != artifact.Base {
+		return nil, nil //nolint:nilnil // none is needed
+	}
+	dirs, err := fetch.NewestFirst(r.Host.LayoutOf(r.Identity.Service).Releases())
+	needed := map[string]bool{}
+	for _, dir := range dirs {
+		if base := r.Ledger.BaseOf(dir); base != nil {
+			needed[base.Dir()] = true
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("which releases of base are needed is unknown: %w", err)
+	}
+	return needed, nil
+}
+
+// onDisk reports whether the releases of a pair have directories on this host.
+func (r *Run) onDisk(pair ledger.Pair) bool {
+	return !slices.ContainsFunc(pair.Releases(), func(release artifact.Release) bool {
+		_, err := os.Lstat(r.Host.LayoutOf(release.Project).Release(release.Dir()))
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // KeepFailed moves the failed releases of a pair that are no longer used into an archive, where a person can examine
