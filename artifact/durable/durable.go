@@ -126,15 +126,15 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// MkdirAll makes a directory and its parents and syncs their directories. Each new directory gets the mode regardless
-// of the umask; existing directories keep theirs.
+// MkdirAll makes a directory and its parents and syncs their directories. The directory gets the mode, and each new
+// parent parentMode, regardless of the umask; existing directories keep theirs.
 func MkdirAll(dir string, mode fs.FileMode) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
 	parent := filepath.Dir(dir)
 	if parent != dir {
-		if err := MkdirAll(parent, mode); err != nil {
+		if err := MkdirAll(parent, parentMode); err != nil {
 			return err
 		}
 	}
@@ -149,6 +149,10 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 	}
 	return SyncDir(parent)
 }
+
+// parentMode is the mode of directories that are made on the way to another one, such as /var/lib below a new root:
+// programs of other users have to pass them.
+const parentMode = 0o755
 
 // TempDir makes a temporary directory in dir, to be renamed later. Sweep removes it by its name.
 func TempDir(dir string) (string, error) { return os.MkdirTemp(dir, tempPrefix) }

@@ -66,6 +66,21 @@ func TestSweepRemovesOnlyTemporaryFiles(t *testing.T) {
 	}
 }
 
+// TestParentsOfPrivateDirectories checks that a private directory does not make the directories above it private, such as
+// /var below a new root.
+func TestParentsOfPrivateDirectories(t *testing.T) {
+	root := t.TempDir()
+	if err := MkdirAll(filepath.Join(root, "var/lib/corpus"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]os.FileMode{"var": 0o755, "var/lib": 0o755, "var/lib/corpus": 0o700} {
+		info, err := os.Stat(filepath.Join(root, dir))
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want mode %v", dir, info, err, want)
+		}
+	}
+}
+
 func TestMkdirAllAndRemoveAreRepeatable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	for range 2 {

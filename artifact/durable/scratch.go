@@ -17,7 +17,40 @@ const scratchPrefix = "corpus-scratch-"
 // Scratch makes an empty directory for one job in the system's temporary directory. The caller must call done at the
 // end. If the process is killed, the next Scratch or SweepScratch of the same user removes the directory, since the
 // lock on it ends with the process.
-func Scratch() (dir string, done func(), err error) { return scratch(os.TempDir(), scratchPrefix) }
+func Scratch() (dir string, done func(), err error) { return scratch(scratchParent(), scratchPrefix) }
+
+// scratchParent returns the system's temporary directory, or else, for root, one below /var, if another user could
+// exchange what is in it: it, or a directory above it, belongs to such a user, or others may write to it and it has no
+// sticky bit.
+func scratchParent() string {
+	for _, dir := range []string{os.TempDir(), "/var/tmp", "/var/lib"} {
+		if os.Geteuid() != 0 || onlyOurs(dir) {
+			return dir
+		}
+	}
+	return "/var/lib"
+}
+
+// onlyOurs reports whether only root can rename what is in a directory and above it.
+func onlyOurs(dir string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	for err == nil {
+		var info fs.FileInfo
+		if info, err = os.Lstat(dir); err != nil {
+			break
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		shared := info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && ok && stat.Gid != 0
+		if !ok || stat.Uid != 0 || !info.IsDir() || shared && info.Mode()&fs.ModeSticky == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+		dir = filepath.Dir(dir)
+	}
+	return false
+}
 
 // ScratchIn is Scratch for a directory of the caller's. If the process is killed, the next ScratchIn or SweepScratchIn
 // with that directory removes what it left.
@@ -55,7 +88,7 @@ func ScratchFile() (*os.File, error) {
 }
 
 // SweepScratch removes the directories of Scratch whose processes have ended.
-func SweepScratch() error { return sweepScratch(os.TempDir(), scratchPrefix) }
+func SweepScratch() error { return sweepScratch(scratchParent(), scratchPrefix) }
 
 // SweepScratchIn removes the directories of ScratchIn in parent whose processes have ended.
 func SweepScratchIn(parent string) error { return sweepScratch(parent, tempPrefix) }

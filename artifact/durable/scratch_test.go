@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,4 +97,26 @@ func names(t *testing.T, dir string) (all []string) {
 		all = append(all, e.Name())
 	}
 	return all
+}
+
+// TestScratchOfRootAlone checks that root makes no directory where another user could exchange it.
+func TestScratchOfRootAlone(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this test needs root: only root uses another directory")
+	}
+	shared := filepath.Join(t.TempDir(), "tmp")
+	for mode, in := range map[os.FileMode]bool{0o777: false, 0o777 | os.ModeSticky: true, 0o700: true} {
+		if err := errors.Join(os.MkdirAll(shared, 0o700), os.Chmod(shared, mode)); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TMPDIR", shared)
+		dir, done, err := durable.Scratch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		if (filepath.Dir(dir) == shared) != in {
+			t.Errorf("with mode %v of the directory for temporary files, the scratch is %s", mode, dir)
+		}
+	}
 }

@@ -57,12 +57,57 @@ func TempName(pattern string) string {
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
 }
 
-// TempDir makes a directory in /tmp with a TempName, in which only root and the agent's own user can create files.
+// TempRoot returns the directory in which temporary files and directories are made: /tmp, or else one below /var, if
+// another user could rename what is in it. That is so in a directory that others may write to and that has no sticky
+// bit: a private directory of root in it can be exchanged for another one with the same name.
+func (h *Host) TempRoot() (string, error) {
+	var reasons []error
+	for _, dir := range []string{"/tmp", "/var/tmp", "/var/lib"} {
+		resolved, err := h.Files.Resolve(dir)
+		if err == nil {
+			err = h.checkTempRoot(resolved)
+		}
+		if err == nil {
+			return dir, nil
+		}
+		reasons = append(reasons, err)
+	}
+	return "", diag.Exposed.Hint(fmt.Errorf("no directory for temporary files is safe: %w", errors.Join(reasons...)),
+		"give /tmp to root, with its usual mode: chown root:root /tmp && chmod 1777 /tmp")
+}
+
+// checkTempRoot returns an error if a user other than root and the agent's own can rename what is in a directory, or a
+// directory above it.
+func (h *Host) checkTempRoot(dir string) error {
+	for ; dir != "/"; dir = path.Dir(dir) {
+		info, err := h.Files.Stat(dir)
+		if err != nil {
+			return err
+		}
+		ours := func(id, own int) bool { return id == 0 || id == own }
+		shared := info.Mode&0o002 != 0 || info.Mode&0o020 != 0 && !ours(info.GID, os.Getegid())
+		switch {
+		case !info.IsDir():
+			return fmt.Errorf("%s is not a directory", dir)
+		case !ours(info.UID, os.Geteuid()):
+			return fmt.Errorf("%s belongs to user %d", dir, info.UID)
+		case shared && info.Mode&fs.ModeSticky == 0:
+			return fmt.Errorf("other users may write to %s, and it has no sticky bit", dir)
+		}
+	}
+	return nil
+}
+
+// TempDir makes a directory with a TempName in TempRoot, in which only root and the agent's own user can create files.
 // Files that programs run or interpret are put into one each, since interpreters look for other files beside them:
 // python3 imports modules from the directory of a script, and in /tmp each user can put one. The caller must call
 // remove.
 func (h *Host) TempDir(pattern string, mode fs.FileMode) (dir string, remove func() error, err error) {
-	dir = "/tmp/" + TempName(pattern)
+	root, err := h.TempRoot()
+	if err != nil {
+		return "", nothing, err
+	}
+	dir = path.Join(root, TempName(pattern))
 	remove = func() error { return h.Files.RemoveAll(dir) }
 	if err := h.Files.Mkdir(dir, mode); err != nil {
 		return "", nothing, errors.Join(err, remove())

@@ -139,8 +139,12 @@ func (f *file) copy(ctx context.Context, h *host.Host, i *installed) error {
 		return fmt.Errorf("fetching package %s: %w", f.name, err)
 	}
 	defer r.Close()
+	root, err := h.TempRoot()
+	if err != nil {
+		return fmt.Errorf("fetching package %s: %w", f.name, err)
+	}
 	// zypper ignores files whose names begin with a dot.
-	path, mode := "/tmp/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."),
+	path, mode := root+"/"+strings.TrimPrefix(host.TempName("package-*"+ending(h.Packages.Family())), "."),
 		fs.FileMode(0o644)
 	if err := h.Files.Write(path, host.NewFile{Content: r, Mode: &mode, UID: -1, GID: -1}); err != nil {
 		return errors.Join(fmt.Errorf("fetching package %s: %w", f.name, err), h.Files.RemoveAll(path))

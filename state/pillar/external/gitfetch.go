@@ -26,11 +26,11 @@ func (w World) fetch(ctx context.Context, r *remote, files *memory) (err error) 
 	if ready, err := git.Ready(w.Host); err != nil || !ready {
 		return errors.Join(err, notReady(ready))
 	}
-	dir := "/tmp/" + host.TempName("pillar-*")
-	if err := w.Host.Files.Mkdir(dir, 0o700); err != nil {
+	dir, remove, err := w.Host.TempDir("pillar-*", 0o700)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Host.Files.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	if _, err := git.Ask(ctx, w.Host, "init", "--quiet", "--bare", "--template=", dir); err != nil {
 		return err
 	}
