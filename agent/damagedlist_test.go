@@ -80,3 +80,20 @@ func TestRollbackWithDamagedList(t *testing.T) {
 	noted(t, r, "myapp 2 could not be verified before going back to it")
 	l.links("2", "2", "1")
 }
+
+// TestDamagedVersionsAreForgotten flips a bit in the digest of the deployed version in the record of versions. Each later
+// run refused the store for it.
+func TestDamagedVersionsAreForgotten(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	file := filepath.Join(l.Layout.Trust(), "versions.json")
+	data, err := os.ReadFile(file)
+	must(t, err)
+	at := strings.Index(string(data), "sha256:")
+	data[at+len("sha256:")] ^= 1
+	must(t, os.WriteFile(file, data, 0o600))
+	l.expect(exit.OK)
+	l.expect(exit.OK)
+}

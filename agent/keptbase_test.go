@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestRollbackToAReleaseOfAnOldBase deploys more releases of base than are kept, after a release of the service that is.
+// TestRollbackToAReleaseOfAnOldBase deploys more releases of base than are kept, after a release of the service that
+// is.
 func TestRollbackToAReleaseOfAnOldBase(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -45,6 +43,7 @@ func (r *Run) Prune(ctx context.Context) error {
 	if r.Host.Alone != "" {
 		names = []string{r.Host.Alone} // the releases of base are in the host's own ledger
 	}
+	onDisk := map[string][]string{} // by project
 	for _, name := range names {
 		project := r.Host.LayoutOf(name)
 		needed, err := r.neededOf(name)
@@ -59,9 +58,18 @@ func (r *Run) Prune(ctx context.Context) error {
 			}),
 			fetch.PruneArchives(ctx, project, r.Host.Config.KeepFailed, r.Host.Config.KeepArchives),
 			fetch.PruneLists(r.Host.Layout, project))
+		onDisk[name], err = fetch.NewestFirst(project.Releases())
+		errs = append(errs, err)
 	}
-	r.Ledger.TrimHistory(r.onDisk)
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		r.Ledger.TrimHistory(func(pair ledger.Pair) bool {
+			return !slices.ContainsFunc(pair.Releases(), func(release artifact.Release) bool {
+				return !slices.Contains(onDisk[release.Project], release.Dir())
+			})
+		})
+	}
+	return err
 }
 
 // neededOf returns the directories of base that the kept releases of the service need for a rollback; nil for another
@@ -81,14 +89,6 @@ func (r *Run) neededOf(name string) (map[string]bool, error) {
 		return nil, fmt.Errorf("which releases of base are needed is unknown: %w", err)
 	}
 	return needed, nil
-}
-
-// onDisk reports whether the releases of a pair have directories on this host.
-func (r *Run) onDisk(pair ledger.Pair) bool {
-	return !slices.ContainsFunc(pair.Releases(), func(release artifact.Release) bool {
-		_, err := os.Lstat(r.Host.LayoutOf(release.Project).Release(release.Dir()))
-		return errors.Is(err, fs.ErrNotExist)
-	})
 }
 
 // KeepFailed moves the failed releases of a pair that are no longer used into an archive, where a person can examine

@@ -11,6 +11,7 @@ type Unfinished struct {
 	Key   string
 	ID    string // the store's ID of the upload
 	Begun time.Time
+	Dead  bool // its writer has certainly ended, so it is never completed
 }
 
 // Uploader is a Store in which uploads can remain unfinished.

@@ -3,6 +3,7 @@ package trust
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -23,6 +24,33 @@ type versionDigest struct {
 	Digest  artifact.Digest `json:"digest"`
 }
 
+// sealKey is the key, which no project has, of the digest of all other entries of the file. A version whose digest a
+// failing disk has changed would be refused for ever.
+const sealKey = ""
+
+// seal returns the digest of the entries.
+func (v versionDigests) seal() (artifact.Digest, error) {
+	data, err := json.Marshal(v)
+	return digestOf(data), err
+}
+
+// readVersions decodes the file. whole is false if it is missing or damaged, or an agent wrote it that did not seal it;
+// all is nil unless its entries can be used.
+func readVersions(data []byte) (all versionDigests, whole bool) {
+	if json.Unmarshal(data, &all) != nil || all == nil {
+		return nil, false
+	}
+	sealed := all[sealKey]
+	delete(all, sealKey)
+	if len(sealed) == 0 {
+		return all, false
+	}
+	if digest, err := all.seal(); err != nil || sealed[0].Digest != digest {
+		return nil, false
+	}
+	return all, true
+}
+
 // SameBytes returns an error for a release whose version has another digest on this host: the store was restored from
 // an older copy, and a publisher, unaware of the version, used it again. Otherwise it adds the release to the host's
 // versions. known are releases that the host has recorded elsewhere; they are used if versions.json is missing or
@@ -32,18 +60,18 @@ func (c *Client) SameBytes(r artifact.Release, known ...artifact.Release) error 
 	if err != nil {
 		return err
 	}
-	var seen versionDigests
-	changed := json.Unmarshal(data, &seen) != nil || seen == nil // missing or damaged: start again
-	if changed {
+	seen, whole := readVersions(data)
+	lost := seen == nil // start again
+	if lost {
 		seen = versionDigests{}
 	}
 	for _, k := range known {
-		if changed && c.knew {
+		if lost && c.knew {
 			seen.add(k)
 		}
 	}
 	before, added := seen.add(r)
-	if changed || added {
+	if !whole || added {
 		if err := c.keepVersions(seen); err != nil {
 			return err
 		}
@@ -59,6 +87,12 @@ func (c *Client) SameBytes(r artifact.Release, known ...artifact.Release) error 
 }
 
 func (c *Client) keepVersions(v versionDigests) error {
+	digest, err := v.seal()
+	if err != nil {
+		return err
+	}
+	v = maps.Clone(v)
+	v[sealKey] = []versionDigest{{Digest: digest}}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -66,6 +66,9 @@ fleet/, and to delete below reports/.`,
 			if err := p.mayRemove(c.Context(), publisher.Store, dry); err != nil {
 				return denied(err)
 			}
+			if err := collect.CheckClock(c.Context(), publisher); err != nil {
+				return code(err)
+			}
 			pruned, err := p.prune(c, publisher, keep, dry)
 			if err != nil {
 				return code(err)

@@ -3,16 +3,19 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Collected counts the removed objects, or in a dry run those that would be removed. The fields of the first block
@@ -94,21 +97,23 @@ func (c *collection) collect(ctx context.Context, project string) error {
 	if err != nil {
 		return err
 	}
-	used, etag, err := c.used(ctx, project)
-	if err != nil || used == nil {
-		return err
+	used, etag, lost := c.used(ctx, project)
+	if !onlyLostIndex(lost) || used == nil {
+		return lost
 	}
 	pending, err := pending(ctx, c.Publisher, project, there, used, c.grace.Drafts, c.dry)
 	if err != nil {
 		return err
 	}
-	if err := c.packs(ctx, there.Packs, used, pending); err != nil {
-		return err
+	if lost == nil {
+		if err := c.packs(ctx, there.Packs, used, pending); err != nil {
+			return err
+		}
 	}
 	if err := c.objects(ctx, project, there.Objects, used, pending, etag, &c.all.Objects); err != nil {
 		return err
 	}
-	return c.objects(ctx, project, pages, used, nil, etag, &c.all.Pages)
+	return errors.Join(lost, c.objects(ctx, project, pages, used, nil, etag, &c.all.Pages))
 }
 
 // used returns the keys of the objects that a project's signed metadata names, and the ETag of the timestamp with which
@@ -151,7 +156,7 @@ func (c *collection) objects(ctx context.Context, project string, objects []stor
 			if err == nil && now != etag {
 				used, etag, err = c.used(ctx, project)
 			}
-			if err != nil || used == nil {
+			if !onlyLostIndex(err) || used == nil {
 				return err
 			}
 			count = c.judge(info, used, pending, tally)
@@ -208,10 +213,10 @@ func (c *collection) uploads(ctx context.Context) error {
 	return c.abortOld(ctx, uploads, unfinished)
 }
 
-// abortOld aborts the uploads that were begun before the grace period, and counts them.
+// abortOld aborts the uploads that were begun before the grace period or whose writers have ended, and counts them.
 func (c *collection) abortOld(ctx context.Context, uploads store.Uploader, unfinished []store.Unfinished) error {
 	for _, u := range unfinished {
-		if c.young(u.Begun) {
+		if !u.Dead && c.young(u.Begun) {
 			c.all.Uploads.Young++
 			continue
 		}
@@ -225,8 +230,32 @@ func (c *collection) abortOld(ctx context.Context, uploads store.Uploader, unfin
 	return nil
 }
 
+// lostIndex is the error for a version whose index of chunks is lost or damaged: which packs it needs is unknown.
+type lostIndex struct {
+	release artifact.Release
+	err     error
+}
+
+// onlyLostIndex reports whether an error is a *lostIndex, or nil.
+func onlyLostIndex(err error) bool {
+	var lost *lostIndex
+	return err == nil || errors.As(err, &lost)
+}
+
+func (l *lostIndex) Error() string {
+	return fmt.Sprintf("no packs were removed, since the index of the chunks of %s cannot be read: %v", l.release, l.err)
+}
+
+func (l *lostIndex) Unwrap() error { return l.err }
+
+// Hint returns what restores the index.
+func (l *lostIndex) Hint() string {
+	return diag.StoreLost.Coded(fmt.Sprintf("`corpus publish` of the same file as %s %s uploads it again, and `corpus verify` "+
+		"names all that is lost; the other objects were collected", l.release.Project, l.release.Version))
+}
+
 // referenced returns the keys of all objects and packs that a project's signed metadata names, and nil for a project
-// without signed metadata.
+// without signed metadata. If an index is lost, the error is a *lostIndex.
 func referenced(ctx context.Context, n *publish.Next, project string) (map[string]bool, error) {
 	role, err := n.Client.Whole(ctx, project)
 	if errors.Is(err, trust.ErrNoProject) {
@@ -236,6 +265,7 @@ func referenced(ctx context.Context, n *publish.Next, project string) (map[strin
 		return nil, err
 	}
 	used := map[string]bool{}
+	var lost error
 	pages, err := trust.Pages(n.Client.Trusted().Targets[project])
 	if err != nil {
 		return nil, err
@@ -251,15 +281,35 @@ func referenced(ctx context.Context, n *publish.Next, project string) (map[strin
 			}
 		}
 		index, err := blobs.FetchIndex(ctx, n.Client, r)
-		if errors.Is(err, trust.ErrNoSidecar) {
+		switch {
+		case errors.Is(err, trust.ErrNoSidecar):
 			continue
-		}
-		if err != nil {
+		case err != nil && trust.OfOne(err):
+			lost = cmp.Or(lost, error(&lostIndex{r, err}))
+			continue
+		case err != nil:
 			return nil, err
 		}
 		for _, pack := range index.Packs {
 			used[chunk.PackKey(project, pack)] = true
 		}
 	}
-	return used, nil
+	return used, lost
+}
+
+// CheckClock returns an error if the ages of objects cannot be right, since by the local clock the signature of the store's
+// timestamp has expired. Stores on servers tell the time; for a directory, this is how a clock years ahead is noticed.
+func CheckClock(ctx context.Context, p *publish.Publisher) error {
+	n, err := p.Read(ctx)
+	if err != nil {
+		return err
+	}
+	timestamp := n.Client.Trusted().Timestamp
+	if timestamp == nil || p.Time().Before(timestamp.Signed.Expires) {
+		return nil
+	}
+	return diag.Clock.Hint(&trust.Refused{Check: trust.CheckClock, Of: "to remove anything", Err: fmt.Errorf(
+		"by the clock of this machine (%s), the signature of the timestamp expired on %s, so the ages of objects may be wrong",
+		p.Time().UTC().Format(time.RFC3339), timestamp.Signed.Expires.UTC().Format(time.RFC3339))},
+		"set the clock (timedatectl set-ntp true); if it is right, sign the timestamp again first: corpus refresh")
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +23,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/drafts"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // usual returns the defaults of `corpus gc`.
@@ -491,5 +495,69 @@ func TestCollectAbortsOldUploads(t *testing.T) {
 			want == 1 && uploads.aborted[0] != "old" {
 			t.Errorf("dry is %v, and aborted %v", dry, uploads.aborted)
 		}
+	}
+}
+
+// TestCollectWithALostIndex checks that the loss of one index keeps the packs, and nothing else, from being collected.
+func TestCollectWithALostIndex(t *testing.T) {
+	t.Parallel()
+	p := artifacttest.Publisher(t, mem.New())
+	release(t, p, "1", noise(1))
+	release(t, p, "2", noise(2))
+	orphan(t, p, noise(3))
+	for _, key := range artifacttest.Stored(t, p.Store, ".1.tar.zst.index") {
+		if err := p.Store.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := len(artifacttest.Stored(t, p.Store, ".pack"))
+	later := artifacttest.Beside(t, p)
+	later.Now = func() time.Time { return time.Now().Add(49 * time.Hour) }
+	all, err := collect.Garbage(t.Context(), later, usual(), false)
+	if err == nil || !strings.Contains(err.Error(), "the index of the chunks of myapp 1 cannot be read") ||
+		!strings.Contains(diag.HintOf(err), "corpus publish") {
+		t.Errorf("the error is %v, hint %q", err, diag.HintOf(err))
+	}
+	if all.Objects.Removed == 0 || all.Packs != 0 || len(artifacttest.Stored(t, p.Store, ".pack")) != before {
+		t.Errorf("%+v, and %d of %d packs are left", all, len(artifacttest.Stored(t, p.Store, ".pack")), before)
+	}
+}
+
+// TestClockYearsAheadRemovesNothing checks the clock against the signed metadata: in a directory nothing else tells the
+// time.
+func TestClockYearsAheadRemovesNothing(t *testing.T) {
+	t.Parallel()
+	p := artifacttest.Publisher(t, mem.New())
+	if err := collect.CheckClock(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+	p.Now = func() time.Time { return time.Now().AddDate(3, 0, 0) }
+	if err := collect.CheckClock(t.Context(), p); err == nil || !strings.Contains(diag.HintOf(err), "set the clock") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestTemporaryFilesOfDeadPublishersAreRemoved checks a directory, in which a killed publisher leaves temporary files.
+func TestTemporaryFilesOfDeadPublishersAreRemoved(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	p := artifacttest.Publisher(t, dir.New(root))
+	release(t, p, "1", "x")
+	old := time.Now().Add(-2 * time.Minute)
+	for _, name := range []string{"deploy/myapp/.corpus-put-a", "deploy/myapp/chunks/.corpus-put-b"} {
+		name = filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o644),
+			os.Chtimes(name, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dry := range []bool{true, false} {
+		all, err := collect.Garbage(t.Context(), p, usual(), dry)
+		if err != nil || all.Uploads.Removed != 2 {
+			t.Errorf("dry %v: %+v, %v", dry, all, err)
+		}
+	}
+	if all, err := collect.Garbage(t.Context(), p, usual(), false); err != nil || all.Uploads != (collect.Tally{}) {
+		t.Errorf("again: %+v, %v", all, err)
 	}
 }

@@ -301,12 +301,18 @@ func (s *Store) clean(root *os.Root, dir string) {
 }
 
 func removeAbandoned(root *os.Root, name string) {
+	_ = ifAbandoned(root, name, func() error { return root.Remove(name) }) // see clean
+}
+
+// ifAbandoned calls do while it holds the lock of a temporary file, unless a living writer holds it.
+func ifAbandoned(root *os.Root, name string, do func() error) error {
 	f, err := walk.Regular(root.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0))
 	if err != nil {
-		return
+		return err
 	}
 	defer f.Close()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		_ = root.Remove(name) // see clean
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return err
 	}
+	return do()
 }
