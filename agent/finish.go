@@ -49,7 +49,7 @@ func (r *run) finish(ctx context.Context, err error) {
 			rep.Proven = r.ledger.Proven
 		}
 		if err != nil {
-			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), strings.Join(diag.AllHints(err), "\n")
+			rep.Error, rep.Hint = exit.Text(err), strings.Join(diag.AllHints(err), "\n")
 			rep.Code = diag.CodesOf(rep.Hint)
 		}
 	})

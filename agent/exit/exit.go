@@ -5,6 +5,7 @@ package exit
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -73,6 +74,20 @@ func Code(err error) int {
 		return Usage
 	}
 	return Internal
+}
+
+// Text returns the text of an error as people read it. A cancelled context means that a signal interrupted the command.
+func Text(err error) string {
+	text := strings.TrimSpace(err.Error())
+	if !errors.Is(err, context.Canceled) {
+		return text
+	}
+	const said = "interrupted"
+	text = strings.ReplaceAll(text, context.Canceled.Error(), said)
+	if rest, ok := strings.CutSuffix(text, ": "+said); ok && strings.Contains(rest, said) {
+		return rest
+	}
+	return text
 }
 
 // outOfReach reports whether a store, or an object that a host needs from it, is unavailable.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/health"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/service"
@@ -88,7 +89,7 @@ func (r *Builder) Stage(name, detail string, part func() error) error {
 	err := part()
 	stage := Stage{Name: name, Started: started.UTC(), Duration: time.Since(started)}
 	if err != nil {
-		stage.Error = r.Show(err.Error())
+		stage.Error = r.Show(exit.Text(err))
 	}
 	r.update(func(rep *Report) { rep.Stages = append(rep.Stages, stage) })
 	return err

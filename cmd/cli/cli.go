@@ -217,7 +217,7 @@ func (s IO) SlowStore(url string) func(request string) {
 func message(err error) string {
 	var d *diag.Diagnostic
 	if !errors.As(err, &d) {
-		return strings.TrimSpace(err.Error())
+		return exit.Text(err)
 	}
 	bare := *d
 	bare.Hint = ""
@@ -254,7 +254,7 @@ type problem struct {
 
 func failureOf(err error, code int) failure {
 	hint := strings.Join(diag.AllHints(err), "\n")
-	f := failure{Error: strings.TrimSpace(err.Error()), Hint: hint, Code: diag.CodesOf(hint), Exit: code}
+	f := failure{Error: exit.Text(err), Hint: hint, Code: diag.CodesOf(hint), Exit: code}
 	var list diag.List
 	if errors.As(err, &list) {
 		for _, d := range list {

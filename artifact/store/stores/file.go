@@ -31,14 +31,47 @@ func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Pace.keep(ctx, Display(rawURL), func(ctx context.Context) (io.ReadCloser, error) {
+	body, err := f.Pace.keep(ctx, Display(rawURL), func(ctx context.Context) (io.ReadCloser, error) {
 		body, _, err := s.Get(ctx, key, 0)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 		}
 		return body, err
 	})
+	if !strings.HasPrefix(rawURL, "http") {
+		return body, err
+	}
+	if err != nil {
+		return nil, ofServer(err)
+	}
+	return served{body}, nil
 }
+
+// served is a file of a web server that is not a store.
+type served struct{ io.ReadCloser }
+
+func (s served) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = ofServer(err)
+	}
+	return n, err
+}
+
+// serverError is the error of such a server. The errors of a store call it the store, which is another server.
+type serverError struct{ err error }
+
+var serverWords = strings.NewReplacer("the store's URL", "the URL", "the store", "the server", "no such object", "no such file")
+
+func ofServer(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && diag.HintOf(err) == "" {
+		err = diag.Source.Hint(err, "see whether the file was moved or deleted on the server, and correct the URL")
+	}
+	return diag.KeepHint(&serverError{err}, serverWords.Replace(diag.HintOf(err)))
+}
+
+func (s *serverError) Error() string { return serverWords.Replace(s.err.Error()) }
+func (s *serverError) Unwrap() error { return s.err }
 
 // locate returns the store that has a file, and the file's key in it.
 func (f Files) locate(rawURL string) (s store.Store, key string, err error) {

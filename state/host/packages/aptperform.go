@@ -2,8 +2,10 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -75,6 +77,7 @@ func (a *apt) perform(ctx context.Context, t host.Transaction) error {
 	if a.scoped {
 		argv = append(inScope(t.String()), argv...)
 	}
+	before := a.downloads()
 	out, err := a.insist(ctx, argv)
 	if err != nil {
 		return err
@@ -84,9 +87,40 @@ func (a *apt) perform(ctx context.Context, t host.Transaction) error {
 		return err
 	}
 	if out.Code != 0 {
-		return a.failure(ctx, t.String(), out)
+		return a.freed(before, a.failure(ctx, t.String(), out))
 	}
 	return nil
+}
+
+// downloads returns the packages that apt has downloaded, whole or in part, and not removed.
+func (a *apt) downloads() map[string]bool {
+	all := map[string]bool{}
+	for _, dir := range []string{aptArchives, aptArchives + "/partial"} {
+		names, err := a.files.ReadDir(dir)
+		if err != nil {
+			continue // there is none, or nothing can be removed from it either
+		}
+		for _, name := range names {
+			if name != "lock" && name != "partial" {
+				all[dir+"/"+name] = true
+			}
+		}
+	}
+	return all
+}
+
+// freed removes the packages that a transaction downloaded if it failed because the disk is full, and returns its error.
+// apt removes them only when they are installed, so on a small disk there was less room after each try.
+func (a *apt) freed(before map[string]bool, err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	for path := range a.downloads() {
+		if !before[path] {
+			_ = a.files.Remove(path) // the error of the transaction has the hint to make room
+		}
+	}
+	return err
 }
 
 // insist runs a command, and runs it again if another process took a lock first, within the limit.
