@@ -81,8 +81,8 @@ func TestRollbackWithDamagedList(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestDamagedVersionsAreForgotten flips a bit in the digest of the deployed version in the record of versions. Each later
-// run refused the store for it.
+// TestDamagedVersionsAreForgotten flips a bit in the digest of the deployed version in the record of versions. Each
+// later run refused the store for it.
 func TestDamagedVersionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -66,8 +66,8 @@ func TestSweepRemovesOnlyTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestParentsOfPrivateDirectories checks that a private directory does not make the directories above it private, such as
-// /var below a new root.
+// TestParentsOfPrivateDirectories checks that a private directory does not make the directories above it private, such
+// as /var below a new root.
 func TestParentsOfPrivateDirectories(t *testing.T) {
 	root := t.TempDir()
 	if err := MkdirAll(filepath.Join(root, "var/lib/corpus"), 0o700); err != nil {

@@ -31,25 +31,27 @@ func scratchParent() string {
 	return "/var/lib"
 }
 
-// onlyOurs reports whether only root can rename what is in a directory and above it.
+// onlyOurs reports whether only root can rename what is in a directory and above it. A directory that cannot be looked
+// at is not used.
 func onlyOurs(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
-	for err == nil {
-		var info fs.FileInfo
-		if info, err = os.Lstat(dir); err != nil {
-			break
-		}
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		shared := info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && ok && stat.Gid != 0
-		if !ok || stat.Uid != 0 || !info.IsDir() || shared && info.Mode()&fs.ModeSticky == 0 {
+	if err != nil {
+		return false
+	}
+	for {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 {
 			return false
 		}
-		if dir == filepath.Dir(dir) {
+		shared := st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != 0
+		if shared && st.Mode&unix.S_ISVTX == 0 {
+			return false
+		}
+		if dir == "/" {
 			return true
 		}
 		dir = filepath.Dir(dir)
 	}
-	return false
 }
 
 // ScratchIn is Scratch for a directory of the caller's. If the process is killed, the next ScratchIn or SweepScratchIn

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestTemporaryDirectoryOfRootAlone checks that no file that root runs is made in a directory in which another user could
-// exchange it: a directory that others may write to, without a sticky bit.
+// TestTemporaryDirectoryOfRootAlone checks that no file that root runs is made in a directory in which another user
+// could exchange it: a directory that others may write to, without a sticky bit.
 func TestTemporaryDirectoryOfRootAlone(t *testing.T) {
 	root := t.TempDir()
 	h, err := host.Open(host.Options{Root: root}, host.Caches{})

@@ -250,8 +250,8 @@ func (l *lostIndex) Unwrap() error { return l.err }
 
 // Hint returns what restores the index.
 func (l *lostIndex) Hint() string {
-	return diag.StoreLost.Coded(fmt.Sprintf("`corpus publish` of the same file as %s %s uploads it again, and `corpus verify` "+
-		"names all that is lost; the other objects were collected", l.release.Project, l.release.Version))
+	return diag.StoreLost.Coded(fmt.Sprintf("`corpus publish` of the same file as %s %s uploads it again, and "+
+		"`corpus verify` names all that is lost; the other objects were collected", l.release.Project, l.release.Version))
 }
 
 // referenced returns the keys of all objects and packs that a project's signed metadata names, and nil for a project
@@ -297,8 +297,9 @@ func referenced(ctx context.Context, n *publish.Next, project string) (map[strin
 	return used, lost
 }
 
-// CheckClock returns an error if the ages of objects cannot be right, since by the local clock the signature of the store's
-// timestamp has expired. Stores on servers tell the time; for a directory, this is how a clock years ahead is noticed.
+// CheckClock returns an error if the ages of objects cannot be right, since by the local clock the signature of the
+// store's timestamp has expired. Stores on servers tell the time; for a directory, this is how a clock years ahead is
+// noticed.
 func CheckClock(ctx context.Context, p *publish.Publisher) error {
 	n, err := p.Read(ctx)
 	if err != nil {
@@ -309,7 +310,7 @@ func CheckClock(ctx context.Context, p *publish.Publisher) error {
 		return nil
 	}
 	return diag.Clock.Hint(&trust.Refused{Check: trust.CheckClock, Of: "to remove anything", Err: fmt.Errorf(
-		"by the clock of this machine (%s), the signature of the timestamp expired on %s, so the ages of objects may be wrong",
+		"by the clock of this machine (%s), the signature of the timestamp expired on %s, so ages of objects may be wrong",
 		p.Time().UTC().Format(time.RFC3339), timestamp.Signed.Expires.UTC().Format(time.RFC3339))},
 		"set the clock (timedatectl set-ntp true); if it is right, sign the timestamp again first: corpus refresh")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Unfinished lists the temporary files of writers that have ended. Put removes those in the directory of its object, and
-// an object of another version is in another directory.
+// Unfinished lists the temporary files of writers that have ended. Put removes only those in the directory of its
+// object.
 func (s *Store) Unfinished(ctx context.Context, prefix string) (all []store.Unfinished, err error) {
 	o := operation{store.OpList, s.path, prefix}
 	root, err := s.root(o)

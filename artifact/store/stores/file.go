@@ -61,7 +61,9 @@ func (s served) Read(p []byte) (int, error) {
 // serverError is the error of such a server. The errors of a store call it the store, which is another server.
 type serverError struct{ err error }
 
-var serverWords = strings.NewReplacer("the store's URL", "the URL", "the store", "the server", "no such object", "no such file")
+// serverWords replaces what errors call the store and its objects.
+var serverWords = strings.NewReplacer("the store's URL", "the URL", "the store", "the server", "no such object",
+	"no such file")
 
 func ofServer(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && diag.HintOf(err) == "" {

@@ -21,10 +21,12 @@ func TestErrorsOfWebServersNameNoStore(t *testing.T) {
 	gone.Close()
 	t.Cleanup(server.Close)
 	files := stores.Files{Options: stores.Options{Retry: store.RetryPolicy{Attempts: 1}}}
-	for url, want := range map[string]string{server.URL + "/x": "no such file", gone.URL + "/x": "the server cannot be reached"} {
+	for url, want := range map[string]string{server.URL + "/x": "no such file",
+		gone.URL + "/x": "the server cannot be reached"} {
 		_, err := files.Open(t.Context(), url)
 		hint := diag.HintOf(err)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error()+hint, "the store") || hint == "" {
+		if err == nil || !strings.Contains(err.Error(), want) || hint == "" ||
+			strings.Contains(err.Error()+hint, "the store") {
 			t.Errorf("%s: %v, hint %q", url, err, hint)
 		}
 		if errors.Is(err, fs.ErrNotExist) != (want == "no such file") {

@@ -109,8 +109,8 @@ func (a *apt) downloads() map[string]bool {
 	return all
 }
 
-// freed removes the packages that a transaction downloaded if it failed because the disk is full, and returns its error.
-// apt removes them only when they are installed, so on a small disk there was less room after each try.
+// freed removes the packages that a transaction downloaded if it failed because the disk is full, and returns its
+// error. apt removes them only when they are installed, so on a small disk there was less room after each try.
 func (a *apt) freed(before map[string]bool, err error) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestDownloadsOfAFullDiskAreRemoved checks that a transaction for which there is no room leaves nothing in apt's cache,
-// and that other failures leave what the next try needs.
+// TestDownloadsOfAFullDiskAreRemoved checks that a transaction for which there is no room leaves nothing in apt's
+// cache, and that other failures leave what the next try needs.
 func TestDownloadsOfAFullDiskAreRemoved(t *testing.T) {
 	p, _ := aptWith(t, nil, nil)
 	a := p.manager.(*apt)
