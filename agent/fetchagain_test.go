@@ -48,7 +48,7 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 		t.Errorf("converged %q although the release cannot be verified", l.engine.converged[convergesBefore:])
 	}
 	l.store = working
-	noted(t, l.expect(exit.OK), "the list of the files of myapp 1 was lost; it was fetched again")
+	noted(t, l.expect(exit.OK), "the list of the files of myapp 1 was lost or damaged; it was fetched again")
 	if data, err := os.ReadFile(top); err != nil || string(data) != "base: {}" {
 		t.Errorf("the top file is %q, %v", data, err)
 	}
