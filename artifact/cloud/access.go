@@ -55,8 +55,12 @@ var userPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 // accounts are names of accounts that systems and their packages have: the SSH keys of such a user would open them.
 const accounts = "root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc gnats nobody " +
-	"sshd messagebus postfix postgres mysql mongodb redis openldap sssd bind haproxy debian ubuntu admin ftp tss " +
-	"polkitd uuidd syslog tcpdump statd landscape pollinate unbound chrony"
+	"sshd messagebus postfix postgres mysql mongodb redis openldap sssd bind haproxy debian ubuntu admin " +
+	"ftp tss polkitd uuidd syslog tcpdump statd landscape pollinate unbound chrony ec2-user azureuser " +
+	"vagrant centos cloud-user opc rocky almalinux fedora alpine arch core git gitlab-runner jenkins " +
+	"nginx apache caddy prometheus grafana node-exporter rabbitmq elasticsearch memcache consul vault " +
+	"dnsmasq ntp avahi colord rtkit saned operator halt shutdown adm libvirt-qemu lxc-dnsmasq nfsnobody " +
+	"rpc rpcuser dbus tomcat zabbix munin icinga nagios dovecot opendkim cloud-init"
 
 // CheckUser returns an error if a user may not have this name.
 func CheckUser(name string) error {
@@ -69,11 +73,15 @@ func CheckUser(name string) error {
 }
 
 // groups are names of groups to whose members systems give rights.
-const groups = "root sudo wheel admin adm docker lxd libvirt disk shadow staff"
+const groups = "root sudo wheel admin adm docker lxd libvirt disk shadow staff google-sudoers kvm netdev lxc sys " +
+	"backup plugdev daemon bin tty kmem mem lp mail man video render input audio cdrom dialout floppy " +
+	"tape utmp crontab ssh sgx sasl operator users nogroup incus incus-admin podman libvirt-qemu " +
+	"wireshark sambashare lpadmin ssl-cert www-data src games uucp bluetooth scanner messagebus haproxy " +
+	"bind openldap sssd nobody"
 
 // CheckAccess returns an error if users cannot be members of a project with this name.
 func CheckAccess(project string) error {
-	if slices.Contains(strings.Fields(groups), project) {
+	if slices.Contains(strings.Fields(groups), project) || strings.HasPrefix(project, "systemd-") {
 		return diag.Cloud.Hint(fmt.Errorf("%q is the name of a group to which systems give rights", project),
 			"hosts of this project need a name of another group: rename the project")
 	}

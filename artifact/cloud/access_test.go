@@ -96,3 +96,18 @@ func TestAccessOfTwoPeopleIsJoined(t *testing.T) {
 		t.Errorf("after bob is removed: %+v", got)
 	}
 }
+
+// TestNamesOfSystemsAreNoUsersOrProjects checks names of accounts of images and packages, and of groups with rights.
+func TestNamesOfSystemsAreNoUsersOrProjects(t *testing.T) {
+	for _, name := range strings.Fields("ec2-user azureuser vagrant opc git jenkins prometheus systemd-network alice") {
+		if refused := cloud.CheckUser(name) != nil; refused != (name != "alice") {
+			t.Errorf("a user with the name %s is refused: %t", name, refused)
+		}
+	}
+	for _, name := range strings.Fields("google-sudoers systemd-journal kvm netdev lxc sys backup plugdev " +
+		"docker shop cloud") {
+		if refused := cloud.CheckAccess(name) != nil; refused == (name == "shop" || name == "cloud") {
+			t.Errorf("a project with the name %s is refused: %t", name, refused)
+		}
+	}
+}

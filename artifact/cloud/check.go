@@ -132,7 +132,7 @@ func (k *checking) guest(name string, g Guest) {
 	if _, known := k.cloud.Images[g.Image]; !known {
 		k.add(path+".image", among(g.Image, sortedKeys(k.cloud.Images)), "there is no image %s", g.Image)
 	}
-	k.once(path, "the guest", name)
+	k.identity(path, name, g)
 	k.address(path+".address4", g.Address4, node.Range4)
 	k.address(path+".address6", g.Address6, node.Range6)
 	if g.SSHPort != 0 {
@@ -163,6 +163,27 @@ func (k *checking) guest(name string, g Guest) {
 	}
 	if host := k.cloud.Hostname(name); known && len(host) > longestLabel {
 		k.add(path, "give it a shorter name", "its hostname %s has more than %d characters", host, longestLabel)
+	}
+}
+
+// reservedNames are names that hosts and networks use for themselves.
+const reservedNames = "localhost localdomain local ip6localhost ip6loopback broadcasthost host root gateway metadata " +
+	"guests wpad isatap invalid test example onion"
+
+// identity reports names of guests that other hosts have, and guests whose hostnames would be those of nodes.
+func (k *checking) identity(path, name string, g Guest) {
+	k.once(path, "the guest", name)
+	if _, is := k.cloud.Nodes[name]; is || slices.Contains(strings.Fields(reservedNames), name) {
+		k.add(path, "give it another name", "a guest cannot have the name %s: it is that of a node, or reserved", name)
+	}
+	k.service(path, g.Project)
+}
+
+// service reports guests of the project of nodes.
+func (k *checking) service(path, project string) {
+	if project == Project {
+		k.add(path+".project", "hosts of the project "+Project+" are nodes: choose another project",
+			"a guest cannot be of the project %s", Project)
 	}
 }
 

@@ -211,6 +211,7 @@ func (c *Cloud) ClassNames(class string) []string {
 // class reports mistakes in a class.
 func (k *checking) class(name string, of Class) {
 	path := "classes." + name
+	k.service(path, of.Project)
 	if _, known := k.cloud.Images[of.Image]; !known {
 		k.add(path+".image", among(of.Image, sortedKeys(k.cloud.Images)), "there is no image %s", of.Image)
 	}

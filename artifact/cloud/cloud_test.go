@@ -257,3 +257,34 @@ func TestPlaceTakesTheNodeWithMostFreeSlots(t *testing.T) {
 		t.Errorf("a dev guest is placed on %q", node)
 	}
 }
+
+// TestNetworksOfGuestsAreOfHosts checks networks that node add may get.
+func TestNetworksOfGuestsAreOfHosts(t *testing.T) {
+	for text, good := range map[string]bool{"10.80.0.0/24": true, "192.0.2.0/24": true, "100.64.0.0/16": true,
+		"127.0.0.0/24": false, "224.0.0.0/24": false, "0.0.0.0/8": false, "169.254.1.0/24": false, "240.0.0.0/24": false,
+		"169.0.0.0/8": false} {
+		if err := cloud.CheckRange4(text); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for text, good := range map[string]bool{"fd12:3456:789a::/64": true, "2001:db8::/64": true, "fe80::/64": false,
+		"ff02::/64": false, "::/64": false} {
+		if err := cloud.CheckRange6(text); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestGuestsHaveNamesOfTheirOwn checks guests whose names, or hostnames, would be those of other hosts.
+func TestGuestsHaveNamesOfTheirOwn(t *testing.T) {
+	for name, project := range map[string]string{"web1": "shop", "localhost": "shop", "ip6localhost": "shop", "n1": "shop",
+		"root": "shop", "web2": "cloud"} {
+		c := cloud.New()
+		c.Images["tiny"] = cloud.Image{}
+		c.Nodes["n1"] = cloud.Node{Mode: "prod", Region: "eu1", Driver: cloud.Nspawn, Slots: 9}
+		c.Guests[name] = cloud.Guest{Node: "n1", Project: project, Env: "prod", Image: "tiny", Size: "5GiB"}
+		if err := c.Check(); (err == nil) != (name == "web1") {
+			t.Errorf("guest %s of %s: %v", name, project, err)
+		}
+	}
+}

@@ -234,11 +234,23 @@ func CheckRange6(text string) error {
 func checkRange(text string, widest, narrowest int, example string, is func(netip.Addr) bool) error {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || !is(prefix.Addr()) || prefix.Addr().Is4In6() || prefix != prefix.Masked() ||
-		prefix.String() != text || prefix.Bits() < widest || prefix.Bits() > narrowest {
+		prefix.String() != text || prefix.Bits() < widest || prefix.Bits() > narrowest || special(prefix) {
 		return diag.Cloud.Hint(fmt.Errorf("%q is not a network of guests", clipped(text)),
-			"write its first address and a length of %d to %d bits, such as %s", widest, narrowest, example)
+			"write its first address and a length of %d to %d bits, such as %s; it has no loopback, link-local, multicast or "+
+				"reserved addresses", widest, narrowest, example)
 	}
 	return nil
+}
+
+// special reports whether a network has addresses that are not those of single hosts everywhere.
+func special(prefix netip.Prefix) bool {
+	for _, one := range []string{"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "::/8", "fe80::/9",
+		"ff00::/8"} {
+		if prefix.Overlaps(netip.MustParsePrefix(one)) {
+			return true
+		}
+	}
+	return false
 }
 
 // CheckSize returns an error if the text is not a disk size.

@@ -198,7 +198,8 @@ func TestHaproxyHasToListenOnAllPorts(t *testing.T) {
 	}
 	write("/etc/haproxy/haproxy.cfg", n.call("n1", renderer, "salt://haproxy.cfg.jinja"))
 	write("/bin/systemctl", "#!/bin/sh\ntest \"$1\" != show || echo /system.slice/haproxy.service\n")
-	write("/bin/ss", "#!/bin/sh\nfor port in 80 443 40000; do echo \"LISTEN 0 9 *:$port *:* ((haproxy,pid=7,fd=5))\"; done\n"+
+	write("/bin/ss", "#!/bin/sh\nfor port in 80 443 40000; do "+
+		"echo \"LISTEN 0 9 *:$port *:* ((haproxy,pid=7,fd=5))\"; done\n"+
 		"echo 'LISTEN 0 9 *:40001 *:* users:((\"haproxy\",pid=6,fd=5),(\"haproxy\",pid=8,fd=7))'\n")
 	write("/bin/sleep", "#!/bin/sh\n")
 	write("/bin/seq", "#!/bin/sh\necho 1\n")
@@ -216,4 +217,33 @@ func TestHaproxyHasToListenOnAllPorts(t *testing.T) {
 		}
 	}
 	n.has("n1", lowstate, "proxy", map[string]bool{`"net.ipv4.ip_local_reserved_ports"`: true, `"40000-50000"`: true})
+}
+
+// TestNamesOfGuestsAreInOneBlock checks what a node enters into /etc/hosts: no name of one label, and no other guest.
+func TestNamesOfGuestsAreInOneBlock(t *testing.T) {
+	n := newNodeStates(t)
+	n.has("n1", lowstate, "hosts", map[string]bool{`"fun":"blockreplace"`: true, "10.80.0.2 web1.guests # guest": true,
+		"db1": false, "host.present": false, `^10[.]80[.]0([.][0-9]+){1}[ `: true})
+	n.cloud("domain: example.org\n" + nodesCloud)
+	n.has("n1", lowstate, "hosts", map[string]bool{
+		"10.80.0.2 web1.guests web1.guests.example.org web1.example.org #": true})
+}
+
+// TestNetworkdThatManagesOnlyGuestsDelaysNoBoot runs the condition of systemd-networkd-wait-online.
+func TestNetworkdThatManagesOnlyGuestsDelaysNoBoot(t *testing.T) {
+	low := newNodeStates(t).call("n1", lowstate, "network")
+	_, script, _ := strings.Cut(low, "ExecCondition=/bin/sh -c '")
+	script, _, _ = strings.Cut(script, "'")
+	for file, waits := range map[string]bool{"40-guests-ports.network": false, "10-netplan-eth0.network": true} {
+		dir := t.TempDir()
+		for _, name := range []string{"40-guests.network", "40-guests.netdev", file} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := exec.Command("sh", "-c", strings.Replace(script, "/etc/systemd/network", dir, 1)).CombinedOutput()
+		if script == "" || (err == nil) != waits {
+			t.Errorf("with %s, %q ends with %v\n%s", file, script, err, out)
+		}
+	}
 }

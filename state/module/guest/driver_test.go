@@ -119,6 +119,23 @@ func TestUnitsOfEachDriverAreStopped(t *testing.T) {
 	}
 }
 
+// TestGuestsThatLeftLeaveNoSecrets lets a guest leave that runs, and one whose unit has ended before.
+func TestGuestsThatLeftLeaveNoSecrets(t *testing.T) {
+	for _, driver := range drivers() {
+		h := nodeWithGuest(t, driver)
+		for range 2 {
+			h.Put("/var/lib/corpus-guests/web1/backup.json", "a password")
+			hosttest.Converge(t, h.Host, guest.Functions(), "only", value.NewMap("name", "guests", "guests", value.NewList()))
+			if _, err := h.Files.Lstat("/var/lib/corpus-guests/web1"); err == nil {
+				t.Errorf("%s: the node keeps the files of a guest that has left", driver)
+			}
+			if h.Text("/var/lib/corpus-guests/web1.json") == "" {
+				t.Errorf("%s: the node does not know the disk that it keeps", driver)
+			}
+		}
+	}
+}
+
 // TestFilesOfAnImageBecomeTheGuests makes a guest of LXC from an image with a setuid program.
 func TestFilesOfAnImageBecomeTheGuests(t *testing.T) {
 	h := statetest.NewHost(t)

@@ -14,7 +14,8 @@ import (
 )
 
 // only implements guest.only: no other guests run on a node than those of the cloud. Guests that were deleted from the
-// cloud lose their disks. Any other guest is stopped, and keeps its disk.
+// cloud lose their disks. Any other guest is stopped, and keeps its disk, but not the files that the node has for it:
+// they may have the password of its backups.
 type only struct {
 	Name    string   `sls:"name"`
 	Guests  []string `sls:"guests"`  // IDs of the disks of the node's guests
@@ -58,10 +59,18 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 			if err != nil {
 				return module.Diff{}, err
 			}
-			if runs {
-				o.stop = append(o.stop, r)
+			keeps, err := exists(h, path.Join(Records, r.Name))
+			switch {
+			case err != nil:
+				return module.Diff{}, err
+			case runs:
 				changes.Set(r.Name, "stopped; its disk is kept")
+			case keeps:
+				changes.Set(r.Name, "its keys and the settings of its backups removed; its disk is kept")
+			default:
+				continue
 			}
+			o.stop = append(o.stop, r)
 		}
 	}
 	kept, err := o.aside(h, changes)
@@ -110,7 +119,11 @@ func (o *only) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 		if err := halt(ctx, h, r); err != nil {
 			return module.Report{Changes: done}, err
 		}
-		done.Set(r.Name, "stopped; its disk is kept")
+		if err := removeTree(ctx, h, r.Name, path.Join(Records, r.Name)); err != nil {
+			return module.Report{Changes: done}, err
+		}
+		what, _ := d.Changes.Get(r.Name)
+		done.Set(r.Name, what)
 	}
 	for _, r := range o.remove {
 		if err := remove(ctx, h, r); err != nil {

@@ -43,6 +43,15 @@
         [Link]
         RequiredForOnline=no
 
+# Where networkd manages no other network, as with ifupdown, nothing at boot waits for it to be online.
+/etc/systemd/system/systemd-networkd-wait-online.service.d/corpus.conf:
+  file.managed:
+    - makedirs: true
+    - mode: '0644'
+    - contents: |
+        [Service]
+        ExecCondition=/bin/sh -c 'ls /etc/systemd/network /run/systemd/network | grep -v ^40-guests | grep -q [.]network'
+
 systemd-networkd:
   service.running:
     - enable: true
