@@ -222,8 +222,9 @@ func TestHaproxyHasToListenOnAllPorts(t *testing.T) {
 // TestNamesOfGuestsAreInOneBlock checks what a node enters into /etc/hosts: no name of one label, and no other guest.
 func TestNamesOfGuestsAreInOneBlock(t *testing.T) {
 	n := newNodeStates(t)
-	n.has("n1", lowstate, "hosts", map[string]bool{`"fun":"blockreplace"`: true, "10.80.0.2 web1.guests # guest": true,
-		"db1": false, "host.present": false, `^10[.]80[.]0([.][0-9]+){1}[ `: true})
+	n.has("n1", lowstate, "hosts", map[string]bool{`"fun":"blockreplace"`: true, `"replace":false`: true,
+		"10.80.0.2 web1.guests # guest": true,
+		"db1":                           false, "host.present": false, `^10[.]80[.]0([.][0-9]+){1}[ `: true})
 	n.cloud("domain: example.org\n" + nodesCloud)
 	n.has("n1", lowstate, "hosts", map[string]bool{
 		"10.80.0.2 web1.guests web1.guests.example.org web1.example.org #": true})

@@ -3,6 +3,12 @@
 {% from 'members.jinja' import cloud, guests with context %}
 {% set node = cloud.get('nodes', {}).get(grains.get('service_node')) %}
 {% if node %}
+hosts file:
+  file.managed:
+    - name: /etc/hosts
+    - replace: false
+    - mode: '0644'
+
 {% set octets = node.range4.split('/')[1] | int // 8 %}
 {% if node.range4.split('/')[1] | int == octets * 8 %}
 guests without a comment are of earlier states:
@@ -10,6 +16,7 @@ guests without a comment are of earlier states:
     - name: /etc/hosts
     - pattern: '^{{ node.range4.split('.')[:octets] | join('[.]') }}([.][0-9]+){{ '{' ~ (4 - octets) ~ '}' }}[ \t][^#\n]*\n'
     - repl: ''
+    - ignore_if_missing: true
     - require_in:
       - file: guests in /etc/hosts
 {% endif %}
