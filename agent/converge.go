@@ -97,6 +97,7 @@ func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
 	began := time.Now()
 	seen := &topfiles.Origins{Observer: r.record, InBase: func(file string) bool { return r.fault.InBase(pair, file) }}
 	outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
+	r.excused = outcome.Excused()
 	r.selfTest.Converged(time.Since(began))
 	err = errors.Join(err, r.undo.Synced())
 	r.settleUnits(ctx)

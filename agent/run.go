@@ -36,6 +36,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -70,6 +71,7 @@ type run struct {
 	movedBy     error          // the error of the state that changed what only deploys move
 	beforeLinks bool           // states run now, before the links move
 	left        *ledger.Pair   // the pair that is rolled back
+	excused     error          // failures of states that may fail, in the last converge; nil for none
 
 	finished *ledger.Unfinished // the rollback of an earlier run that this run has finished; nil for none
 
@@ -254,7 +256,22 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	err = errors.Join(err, r.connection.Close(ctx))
 	r.keepConfiguration()
 	err = r.selfTest.Keep(ctx, err)
-	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
+	err = site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
+	if err == nil {
+		return r.excuse()
+	}
+	return err
+}
+
+// excuse returns the error of a run in which only states failed that may fail. What it deployed stays deployed, also in
+// rollouts: such a failure is none of the release.
+func (r *run) excuse() error {
+	if r.excused == nil {
+		return nil
+	}
+	r.record.Complete(func(rep *report.Report) { rep.Excused = true })
+	return exit.WithCode(exit.Failed, diag.Run.Hint(fmt.Errorf("converged, but for states that may fail: %w", r.excused),
+		"correct what failed; the next run applies these states again"))
 }
 
 // endTurns records the result of the run in the rollouts of the host's channels.

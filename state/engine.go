@@ -78,6 +78,11 @@ type Outcome struct {
 	Output  string // the output of an engine that is a program, unchanged
 }
 
+// Excused returns a *Failure for the states that failed and may fail (may_fail), or nil. Apply returns none for them.
+func (o Outcome) Excused() error {
+	return failure(o.Results, func(r *exec.Result) bool { return r.Fails() && r.MayFail() })
+}
+
 // Failure is the error of a converge in which states failed. It holds the first failed result.
 type Failure struct {
 	Count int
@@ -131,11 +136,14 @@ func (f *Failure) As(target any) bool {
 // Hint returns the hint of the first failed state.
 func (f *Failure) Hint() string { return f.First.Hint }
 
-// failure returns a *Failure if states failed, or nil.
-func failure(results []*exec.Result) error {
+// failed reports whether the whole run failed because of a state.
+func failed(r *exec.Result) bool { return r.Fails() && !r.MayFail() }
+
+// failure returns a *Failure if there are results that failed, or nil.
+func failure(results []*exec.Result, failed func(*exec.Result) bool) error {
 	var f Failure
 	for _, r := range results {
-		if r.Fails() {
+		if failed(r) {
 			f.Count++
 			if f.First == nil {
 				f.First = r

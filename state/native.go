@@ -57,7 +57,7 @@ type nativeProgram struct {
 func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, error) {
 	defer p.session.Close()
 	results := p.session.Run(ctx, p.program, o).All()
-	err := failure(results)
+	err := failure(results, failed)
 	switch {
 	case ctx.Err() == nil:
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded):

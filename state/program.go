@@ -79,7 +79,7 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	if p.read != nil {
 		outcome, readErr := p.read(stdout.Bytes())
 		if readErr == nil {
-			return outcome, errors.Join(failure(outcome.Results), silent(err, outcome))
+			return outcome, errors.Join(failure(outcome.Results, failed), silent(err, outcome))
 		}
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 
 // silent drops the error of an exit code if results of states have failed, since these explain it.
 func silent(err error, o Outcome) error {
-	if failure(o.Results) != nil {
+	if failure(o.Results, (*exec.Result).Fails) != nil {
 		return nil
 	}
 	return err

@@ -62,6 +62,7 @@ type Report struct {
 	Test     bool           `json:"test"`
 	Ended    time.Time      `json:"ended"`
 	Exit     int            `json:"exit_code"`
+	Excused  bool           `json:"excused"` // the run failed only in states that may fail
 	Outcome  string         `json:"outcome"`
 	Channels []artifact.Ref `json:"channels"`
 	Service  string         `json:"service"`

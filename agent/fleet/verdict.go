@@ -20,7 +20,7 @@ func (r *Report) says(q Question) *RunResult {
 	if why := r.against(q); why != "" {
 		return &RunResult{Host: r.Host, Run: r.ID, At: r.Ended, Why: why, OtherRoot: r.OtherRoot, Signed: r.signed}
 	}
-	if r.Exit != exit.OK || !holds(r.Left, q) {
+	if r.Exit != exit.OK && !r.Excused || !holds(r.Left, q) {
 		return nil
 	}
 	run, at := r.proof(q)
@@ -43,11 +43,11 @@ func (r *Report) against(q Question) string {
 		leaves = r.From // reports of older agents lack the release that a rollback leaves
 	}
 	switch {
-	case failed(r.Exit) && holds(tried, q):
+	case failed(r.Exit) && !r.Excused && holds(tried, q):
 		return strings.TrimSuffix(r.Outcome+": "+r.Error, ": ")
 	case holds(leaves, q) && !holds(r.To, q):
 		return "rolled back by hand"
-	case r.Exit == exit.OK && holds(r.Left, q) && len(r.Unserved) > 0:
+	case (r.Exit == exit.OK || r.Excused) && holds(r.Left, q) && len(r.Unserved) > 0:
 		return strings.Join(r.Unserved, "; ")
 	}
 	for _, b := range r.Quarantined {

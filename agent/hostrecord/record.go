@@ -88,19 +88,20 @@ type Flags struct {
 	Unseeing    bool `json:"unseeing,omitempty"`    // the store did not show it the results of its rollout
 	OfBase      bool `json:"of_base,omitempty"`     // what failed, or is in quarantine, is base and not the service
 	AlsoBase    bool `json:"also_base,omitempty"`   // base is in quarantine as well as the service
+	Excused     bool `json:"excused,omitempty"`     // the run failed only in states that may fail
 }
 
 // letters returns the flags by the letters that stand for them in a name.
 func (f *Flags) letters() map[string]*bool {
 	return map[string]*bool{
 		"h": &f.Held, "q": &f.Quarantined, "d": &f.Drifted, "u": &f.Unserved, "o": &f.OtherRoot, "x": &f.Expiring,
-		"e": &f.Unseeing, "b": &f.OfBase, "a": &f.AlsoBase,
+		"e": &f.Unseeing, "b": &f.OfBase, "a": &f.AlsoBase, "m": &f.Excused,
 	}
 }
 
 func (f *Flags) text() string {
 	text, known := "", f.letters()
-	for _, letter := range strings.Split("hqduoxeba", "") {
+	for _, letter := range strings.Split("hqduoxebam", "") {
 		if *known[letter] {
 			text += letter
 		}

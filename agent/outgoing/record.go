@@ -17,7 +17,7 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 		Project: r.Service, Host: r.Host, Run: r.ID, Sequence: r.Sequence,
 		Outcome: strings.ReplaceAll(string(r.Outcome), " ", "-"), Exit: r.Exit, Agent: r.Agent, Form: r.Form,
 		Flags: hostrecord.Flags{
-			Held: held, Quarantined: quarantined(r), Drifted: drifted(r), Unserved: len(r.Unserved) > 0,
+			Held: held, Quarantined: quarantined(r), Drifted: drifted(r), Unserved: len(r.Unserved) > 0, Excused: r.Excused,
 			OtherRoot: r.OtherRoot, Expiring: len(r.Expiring) > 0, OfBase: ofBase(r),
 			AlsoBase: alsoBase(r),
 		},

@@ -255,6 +255,8 @@ func (r *Report) outcomeWords() string {
 		return "dry run"
 	case r.Test:
 		return "dry run, " + string(r.Outcome)
+	case r.Excused:
+		return string(Converged) + ", with failures"
 	case r.Outcome == RolledBack:
 		return string(r.Outcome) + " to"
 	}

@@ -47,6 +47,8 @@ type Report struct {
 	Ended    time.Time `json:"ended,omitzero"`
 	Outcome  Outcome   `json:"outcome,omitempty"`
 	Exit     int       `json:"exit_code"`
+	// Excused is true if the run failed only in states that may fail (may_fail). It deployed what it was to deploy.
+	Excused bool `json:"excused,omitempty"`
 
 	Agent string `json:"agent,omitempty"`      // version of the program
 	Form  int    `json:"reads_form,omitempty"` // newest form of projects' metadata that it reads; see trust.NewestForm

@@ -34,9 +34,11 @@ func (k *clouds) reported(ctx context.Context, project, name string) (*fleet.Hos
 	return nil, nil
 }
 
-// works reports whether the newest run of a host left it with what it reports to have.
+// works reports whether the newest run of a host left it with what it reports to have. States of it that may fail do
+// not count, such as those of one broken guest of a node.
 func works(h *fleet.Host) bool {
-	return h != nil && !h.Unbegun && h.State != fleet.Failed && h.State != fleet.RolledBack
+	failed := h != nil && h.State == fleet.Failed && (!h.Excused || h.Unserved)
+	return h != nil && !h.Unbegun && !failed && h.State != fleet.RolledBack
 }
 
 // follows reports whether a node runs the cloud that is published, and returns the name of its host.

@@ -255,11 +255,14 @@ func (w *walk) failsHard(s *compile.Step) bool {
 	if w.runner.Test || r == nil || r.pending != nil {
 		return false
 	}
-	return r.Outcome == Failed && w.hard(s)
+	return r.Outcome == Failed && !r.MayFail() && w.hard(s)
 }
 
 // hard reports whether the run stops if a step fails.
 func (w *walk) hard(s *compile.Step) bool {
+	if mayFail(s) {
+		return false
+	}
 	if v, ok := s.Chunk.Get("failhard"); ok {
 		return value.Truth(v)
 	}

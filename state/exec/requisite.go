@@ -222,6 +222,16 @@ func missing(lost []lostTarget) (comment, hint string) {
 // blame returns a comment that lists the requisites that failed, each as its SLS and ID.
 func (w *walk) blame(s *compile.Step) string {
 	var names []string
+	for _, r := range w.failedOf(s) {
+		if name := r.Step.SLS() + "." + r.Step.ID(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return fmt.Sprintf("a requisite failed: %s", strings.Join(names, ", "))
+}
+
+// failedOf returns the results of the requisites of a step that failed.
+func (w *walk) failedOf(s *compile.Step) (some []*Result) {
 	for _, q := range s.Requisites {
 		for _, t := range q.Targets {
 			for _, target := range t.Steps {
@@ -229,14 +239,18 @@ func (w *walk) blame(s *compile.Step) string {
 				if r == nil {
 					r = w.running.Get(target.Tag())
 				}
-				name := target.SLS() + "." + target.ID()
-				if r != nil && r.Outcome == Failed && !slices.Contains(names, name) {
-					names = append(names, name)
+				if r != nil && r.Outcome == Failed {
+					some = append(some, r)
 				}
 			}
 		}
 	}
-	return fmt.Sprintf("a requisite failed: %s", strings.Join(names, ", "))
+	return some
+}
+
+// afterMayFail reports whether all requisites of a step that failed may fail.
+func (w *walk) afterMayFail(s *compile.Step) bool {
+	return !slices.ContainsFunc(w.failedOf(s), func(r *Result) bool { return !r.MayFail() })
 }
 
 // remedies marks the failures that are remedied. A failure is remedied if, of the steps with `onfail_stop: False` that

@@ -62,6 +62,8 @@ type Result struct {
 	Parallel  bool
 	Remedied  bool // it failed, and an onfail step with onfail_stop: False handled that
 
+	afterMayFail bool // it did not run, since steps failed that may fail, and no others
+
 	redactor *redact.Redactor // for the ID and name of its step; nil for none
 	cause    error            // error of a failure; may be nil
 	pending  chan *Result     // while it runs in parallel
@@ -85,6 +87,12 @@ func (r *Result) isUnknown() bool { return r.Outcome == Pending && r.Unknown }
 
 // Fails reports whether the run failed because of this step, or because of a sub state of it.
 func (r *Result) Fails() bool { return (r.Outcome == Failed || r.SubFailure() != "") && !r.Remedied }
+
+// MayFail reports whether a failure of the step is none of the whole run: the step has may_fail, or it did not run only
+// because such steps failed.
+func (r *Result) MayFail() bool { return r.afterMayFail || mayFail(r.Step) }
+
+func mayFail(s *compile.Step) bool { return value.Truth(s.Chunk.Value("may_fail")) }
 
 // KeySubStates is the key of the results of sub states in More. Requisites look only at the result of the step itself,
 // as under Salt, but a sub state that failed counts as a failure of the run.

@@ -73,7 +73,7 @@ func (w *walk) dryAfterRequisites(ctx context.Context, s *compile.Step) {
 // Salt, without the changes, which did not happen; a real run adds that the step did not run.
 func (w *walk) requisiteFailed(s *compile.Step) {
 	if r := w.pre[s.Tag()]; r != nil {
-		r.Changes = value.NewMap()
+		r.Changes, r.afterMayFail = value.NewMap(), w.afterMayFail(s)
 		if !w.runner.Test {
 			r.Comment = "not run: " + w.blame(s)
 			w.runner.redact(r)
@@ -83,7 +83,7 @@ func (w *walk) requisiteFailed(s *compile.Step) {
 		return
 	}
 	r := w.notRun(s, false, "not run: "+w.blame(s))
-	r.NotRun = false
+	r.NotRun, r.afterMayFail = false, w.afterMayFail(s)
 	w.pre[s.Tag()] = r
 	w.record(r)
 }

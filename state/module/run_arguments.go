@@ -22,7 +22,7 @@ var general = []string{
 	"name", "names", "state", "fun", "sfun", "order", "failhard", "cmd_opts_exclude", "retry",
 	"parallel", "reload_modules",
 	"reload_grains", "reload_pillar", "runas", "runas_password", "fire_event", "saltenv",
-	"umask", "onfail_stop", "prerequired",
+	"umask", "onfail_stop", "prerequired", "may_fail",
 	"aggregate", "provider", "follow_unsafe",
 }
 
