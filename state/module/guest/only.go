@@ -47,6 +47,10 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
+	newest, err := newestCloud(h)
+	if err != nil {
+		return module.Diff{}, err
+	}
 	changes := value.NewMap()
 	o.remove, o.stop = nil, nil
 	for _, r := range all {
@@ -54,7 +58,7 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		case r.Step == deleting, slices.Contains(o.Deleted, r.disk()):
 			o.remove = append(o.remove, r)
 			changes.Set(r.Name, "removed with its disk")
-		case !slices.Contains(o.Guests, r.disk()):
+		case !slices.Contains(o.Guests, r.disk()), slices.Contains(newest.Left, r.disk()):
 			runs, err := runsOrStarts(ctx, h, r)
 			if err != nil {
 				return module.Diff{}, err
@@ -115,9 +119,11 @@ func runsOrStarts(ctx context.Context, h *host.Host, r record) (bool, error) {
 
 func (o *only) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	done := value.NewMap()
+	var errs []error
 	for _, r := range o.stop {
 		if err := halt(ctx, h, r); err != nil {
-			return module.Report{Changes: done}, err
+			errs = append(errs, fmt.Errorf("stopping guest %s: %w", r.Name, err))
+			continue
 		}
 		if err := removeTree(ctx, h, r.Name, path.Join(Records, r.Name)); err != nil {
 			return module.Report{Changes: done}, err
@@ -127,19 +133,25 @@ func (o *only) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	}
 	for _, r := range o.remove {
 		if err := remove(ctx, h, r); err != nil {
-			return module.Report{Changes: done}, fmt.Errorf("removing guest %s: %w", r.Name, err)
+			errs = append(errs, fmt.Errorf("removing guest %s: %w", r.Name, err))
+			continue
 		}
 		done.Set(r.Name, "removed with its disk")
 	}
 	for _, r := range o.drop {
 		at := asidePath(r.Name, r.disk())
-		if err := removeTree(ctx, h, r.Name, at); err != nil {
-			return module.Report{Changes: done}, err
+		err := removeTree(ctx, h, r.Name, at)
+		if err == nil {
+			err = removeFile(h, asideRecord(r.Name, r.disk()))
 		}
-		if err := removeFile(h, asideRecord(r.Name, r.disk())); err != nil {
-			return module.Report{Changes: done}, err
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
 		done.Set(at, "removed")
+	}
+	if len(errs) > 0 {
+		return module.Report{Changes: done}, errors.Join(errs...)
 	}
 	return module.Report{Changes: d.Changes, Comment: "no other guests are on this node"}, nil
 }

@@ -5,6 +5,7 @@
 # Working trees of a developer (mounts) are shown to guests of dev with their owner as root of the guest, and nobody for all others.
 # Executables in hooks/guest-create.d of the release run before a disk of a guest is made, and those in hooks/guest-created.d
 # after the guest was started. The file being-made lasts from before the first of them until after the last one.
+# The states of a guest may fail (may_fail): the run reports them and continues with the other guests.
 {% from 'members.jinja' import cloud, guests, members, removed with context %}
 {% set name = grains.get('service_node') %}
 {% set node = cloud.get('nodes', {}).get(name) %}
@@ -38,6 +39,7 @@
 {{ (stage ~ ' ' ~ hook ~ ' of ' ~ guest) | json }}:
   cmd.run:
     - name: {{ (dir ~ '/' ~ hook) | quote | json }}
+    - may_fail: true
     - cwd: {{ release }}
     - clean_env: true
     - timeout: 600
@@ -234,12 +236,14 @@ corpus-members.timer:
 {% endfor %}
 guests that are not in the cloud:
   guest.only:
+    - failhard: false
     - guests: {{ ids | json }}
     - deleted: {{ (cloud.get('deleted', {}).keys() | list + removed) | json }}
 
 {% for guest, g in cloud.get('guests', {}).items() if g.get('copy') and g.old[-1].split('.')[0] == name %}
 archive of {{ guest }}:
   guest.archived:
+    - may_fail: true
     - name: {{ guest }}
     - disk: '{{ g.old[-1].split('.')[1] }}'
     - file: /var/lib/machines/{{ guest }}-{{ g.disk }}.tar
@@ -270,6 +274,7 @@ archive of {{ guest }}:
 {% if not made and not g.get('copy') %}
 image of {{ guest }}:
   cmd.run:
+    - may_fail: true
     - name: corpus-agent image {{ image.project }} {{ image.version }} {{ image.digest }}
     - unless: test -d {{ tree }}
 {% endif %}
@@ -277,6 +282,7 @@ image of {{ guest }}:
 # sshd of the guest takes keys only from a directory of its root's.
 /var/lib/corpus-guests/{{ guest }}:
   file.directory:
+    - may_fail: true
     - user: {{ uids }}
     - group: {{ uids }}
     - mode: '0755'
@@ -288,6 +294,7 @@ image of {{ guest }}:
 {% if hooked %}
 {{ mark }}:
   file.managed:
+    - may_fail: true
     - replace: false
     - require:
       - file: /var/lib/corpus-guests/{{ guest }}
@@ -297,6 +304,7 @@ image of {{ guest }}:
 {% endif %}
 /var/lib/corpus-guests/{{ guest }}/authorized_keys:
   file.managed:
+    - may_fail: true
     - contents: {{ (g.get('ssh_keys', []) | join('\n')) | json }}
     - user: {{ uids }}
     - group: {{ uids }}
@@ -311,6 +319,7 @@ image of {{ guest }}:
 {% if g.get('backup_paths') %}{% do settings.update({'paths': g.backup_paths}) %}{% endif %}
 {{ backup }}:
   file.managed:
+    - may_fail: true
     - contents: {{ settings | json | json }}
     - user: {{ uids }}
     - group: {{ uids }}
@@ -320,11 +329,13 @@ image of {{ guest }}:
       - file: /var/lib/corpus-guests/{{ guest }}
 {% elif salt['file.file_exists'](backup) %}
 {{ backup }}:
-  file.absent: []
+  file.absent:
+    - may_fail: true
 {% endif %}
 
 /var/lib/corpus-guests/{{ guest }}/host0.network:
   file.managed:
+    - may_fail: true
     - mode: '0644'
     - contents: |
         [Match]
@@ -339,6 +350,7 @@ image of {{ guest }}:
 
 {{ guest }}:
   guest.present:
+    - may_fail: true
     - id: {{ g.id | json }}
     - disk: {{ g.get('disk', g.id) | json }}
 {% if g.get('copy') %}
@@ -378,7 +390,6 @@ image of {{ guest }}:
         /etc/resolv.conf: |
           nameserver {{ salt['pillar.get']('guests:resolver', '9.9.9.9') }}
     - require:
-      - guest: guests that are not in the cloud
       - test: only root has the user IDs of guests
 {% if not made and not g.get('copy') %}
       - cmd: image of {{ guest }}
@@ -387,6 +398,7 @@ image of {{ guest }}:
 {% set unit = ('corpus-lxc' if lxc else 'systemd-nspawn') ~ '@' ~ guest %}
 {{ unit }}:
   service.running:
+    - may_fail: true
     - enable: false
 {% if g.get('copy') %}
     - onlyif: grep -q '"disk":"{{ g.disk }}".*"ready"' {{ record }}
@@ -400,6 +412,7 @@ image of {{ guest }}:
 {{ hooks('guest-created', guest, g, 'service: ' ~ unit, 'cmd: ' ~ guest ~ ' was made') }}
 {{ guest }} was made:
   cmd.run:
+    - may_fail: true
     - name: rm {{ mark }}
     - require:
       - service: {{ unit }}
