@@ -92,6 +92,6 @@ func ofEachState(name string) bool {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return strings.HasPrefix(name, "__") || slices.Contains([]string{"state", "fun", "order", "unless", "onlyif",
-		"check_cmd", "retry", "parallel", "failhard", "may_fail", "fire_event", "aggregate", "key", "saltenv", "require", "watch",
-		"onchanges", "onfail", "prereq", "listen", "use"}, name)
+		"check_cmd", "retry", "parallel", "failhard", "may_fail", "fire_event", "aggregate", "key", "saltenv", "require",
+		"watch", "onchanges", "onfail", "prereq", "listen", "use"}, name)
 }
