@@ -47,10 +47,6 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
 	}
-	newest, err := newestCloud(h)
-	if err != nil {
-		return module.Diff{}, err
-	}
 	changes := value.NewMap()
 	o.remove, o.stop = nil, nil
 	for _, r := range all {
@@ -58,7 +54,7 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		case r.Step == deleting, slices.Contains(o.Deleted, r.disk()):
 			o.remove = append(o.remove, r)
 			changes.Set(r.Name, "removed with its disk")
-		case !slices.Contains(o.Guests, r.disk()), slices.Contains(newest.Left, r.disk()):
+		case !slices.Contains(o.Guests, r.disk()):
 			runs, err := runsOrStarts(ctx, h, r)
 			if err != nil {
 				return module.Diff{}, err
