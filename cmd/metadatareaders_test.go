@@ -20,7 +20,7 @@ func jsonReaders() map[string]string {
 		"trust.Tree": "a part of a file that Decode has read", "trust.SetTree": "a part of a file that Decode has read",
 		"trust.isJSON":     "whether a file of this host is damaged",
 		"trust.isMetadata": "whether a file of this host is damaged", "trust.proofs": "a file of this host",
-		"trust.SameBytes":    "a file of this host",
+		"trust.readVersions": "a file of this host",
 		"trust.version":      "a file of this host, which only saves requests",
 		"blobs.ReadNote":     "a note that is not signed",
 		"publish.ParseDraft": "a draft, which is passed to artifact.CheckJSON before it is used",

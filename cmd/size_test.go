@@ -14,8 +14,9 @@ import (
 )
 
 // mostBytes is the size limit of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python,
-// 1 MiB for nodes, and a quarter for LDAP and shorter runs. docs/dependencies.md lists the use of each megabyte.
-const mostBytes = 119 << 18
+// 1 MiB for nodes, and half a MiB for LDAP, shorter runs, and classes, volumes and mounts of guests.
+// docs/dependencies.md lists the use of each megabyte.
+const mostBytes = 30 << 20
 
 // unlinked returns large functions of libraries that a host does not need. If the code uses one, the linker keeps it.
 func unlinked() map[string]string {

@@ -219,10 +219,10 @@ func (n *Node) readWanted(ctx context.Context, v *view) (int, error) {
 	}
 	w := wanted{}
 	is, err := n.signed(ctx, place, data, &w, func() (string, string) { return w.Node, w.Host })
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	if !is || w.Class != v.of.ID {
+	case !is || w.Class != v.of.ID:
 		w.Count = 0
 	}
 	n.Memory.Read[place] = Read{Stamp: stamp, Tag: info.ETag, Count: w.Count}

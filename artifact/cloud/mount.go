@@ -63,6 +63,11 @@ func (m Mount) Check() error {
 			return diag.Cloud.Hint(fmt.Errorf("%q is not the shortest form of a path", clipped(p)), "write it without dots")
 		}
 	}
+	return m.checkRights()
+}
+
+// checkRights returns an error for a place that belongs to the guest, and for users that could become root by the mount.
+func (m Mount) checkRights() error {
 	first, _, _ := strings.Cut(m.Target[1:], "/")
 	switch {
 	case first == "proc" || first == "sys" || first == "dev" || first == "run":

@@ -78,12 +78,9 @@ func (c *Cloud) Move(name, node string, way Way, random io.Reader) error {
 	if err := c.mayMove(name, node, way); err != nil {
 		return err
 	}
-	disk, err := newDisk(random)
+	disk, err := g.diskOn(node, way, random)
 	if err != nil {
 		return err
-	}
-	if kept := g.OldOn(node); way == Returned {
-		disk = kept[len(kept)-1]
 	}
 	g.Old = slices.DeleteFunc(append(slices.Clone(g.Old), g.Node+"."+g.DiskOf()),
 		func(one string) bool { return one == node+"."+disk })
@@ -97,6 +94,14 @@ func (c *Cloud) Move(name, node string, way Way, random io.Reader) error {
 	g.Address4, g.Address6 = "", ""
 	c.Guests[name] = g
 	return nil
+}
+
+// diskOn returns the ID of the disk that a guest gets on a node.
+func (g Guest) diskOn(node string, way Way, random io.Reader) (string, error) {
+	if kept := g.OldOn(node); way == Returned {
+		return kept[len(kept)-1], nil
+	}
+	return newDisk(random)
 }
 
 // newDisk returns the ID of a new disk.

@@ -32,13 +32,19 @@ func (c *Cloud) objects() (map[string]map[string]object, error) {
 			}
 			continue
 		}
-		sections[k.name] = map[string]object{}
-		named, _ := all[k.name].(map[string]any)
-		for name, one := range named {
-			sections[k.name][name], _ = one.(map[string]any)
-		}
+		sections[k.name] = named(all[k.name])
 	}
 	return sections, nil
+}
+
+// named returns the objects of a section.
+func named(section any) map[string]object {
+	objects := map[string]object{}
+	all, _ := section.(map[string]any)
+	for name, one := range all {
+		objects[name], _ = one.(map[string]any)
+	}
+	return objects
 }
 
 // fromObjects returns the cloud with this data. It is the inverse of objects.

@@ -136,19 +136,26 @@ func (k *clouds) showNode(ctx context.Context, name string) error {
 	}
 	n := k.shown(now.data, name)
 	if k.json {
-		guests := []shownGuest{}
-		for _, guest := range n.Guests {
-			guests = append(guests, guestOf(now.data, guest))
-		}
-		return k.JSON(struct {
-			shownNode
-			Guests []shownGuest `json:"guests"`
-		}{n, guests})
+		return k.JSON(withGuests(now.data, n))
 	}
 	fmt.Fprintf(k.Out, "node:     %s\nhostname: %s\nmode:     %s\naddress:  %s\ndriver:   %s\nnetworks: %s %s\n"+
 		"slots:    %d, %d free%s\n",
 		n.Name, n.Host, n.Mode, n.Address, n.Driver, n.Range4, n.Range6, n.Slots, n.Free, closed(n.Node))
 	return k.printGuests(now.data, n.Guests)
+}
+
+// nodeWithGuests is a node with what is known of its guests.
+type nodeWithGuests struct {
+	shownNode
+	Guests []shownGuest `json:"guests"`
+}
+
+func withGuests(c *cloud.Cloud, n shownNode) nodeWithGuests {
+	all := nodeWithGuests{n, []shownGuest{}}
+	for _, guest := range n.Guests {
+		all.Guests = append(all.Guests, guestOf(c, guest))
+	}
+	return all
 }
 
 func hasNode(c *cloud.Cloud, name string) error {

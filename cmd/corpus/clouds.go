@@ -97,8 +97,7 @@ func (k *clouds) entry() (knownCloud, error) {
 
 // knownClouds reads clouds.yaml, or the file that the RFC names if there is none, and returns its path.
 func (k *clouds) knownClouds() (map[string]knownCloud, string, error) {
-	config := k.Getenv("XDG_CONFIG_HOME")
-	home := k.Getenv("HOME")
+	config, home := k.Getenv("XDG_CONFIG_HOME"), k.Getenv("HOME")
 	if config == "" {
 		config = filepath.Join(home, ".config")
 	}

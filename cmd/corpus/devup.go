@@ -197,6 +197,16 @@ func (w *wantedGuests) creates(data *cloud.Cloud) bool {
 	return slices.ContainsFunc(w.names, func(name string) bool { _, there := data.Guests[name]; return !there })
 }
 
+// union returns the texts of two lists, each once.
+func union(list, more []string) []string {
+	for _, one := range more {
+		if !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // enter enters what a person wants into the cloud.
 func (d *developing) enter(data *cloud.Cloud, w wantedGuests) error {
 	if n, there := data.Nodes[devNode]; !there {
@@ -210,11 +220,7 @@ func (d *developing) enter(data *cloud.Cloud, w wantedGuests) error {
 		if !there {
 			g = cloud.Guest{Node: devNode, Project: cmp.Or(w.project, name), Env: devCloud, Image: w.image.name, Size: w.size}
 		}
-		for _, key := range w.keys {
-			if !slices.Contains(g.SSHKeys, key) {
-				g.SSHKeys = append(g.SSHKeys, key)
-			}
-		}
+		g.SSHKeys = union(g.SSHKeys, w.keys)
 		if w.unmount {
 			g.Mounts = nil
 		}

@@ -109,7 +109,8 @@ func (p *Plan) checkOther() error {
 		return nil
 	}
 	return diag.Host.Hint(fmt.Errorf("%s is %s, and not the host that is to become %s", p.facts.destination, name,
-		p.wanted.Hostname), "see whether the address is the right one; to give this host another role, give it another hostname first")
+		p.wanted.Hostname), "see whether the address is the right one; to give this host another role, give it another "+
+		"hostname first")
 }
 
 // agent plans the installation of the agent, and of its units if they are not those of a package.

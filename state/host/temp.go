@@ -122,17 +122,9 @@ func nothing() error { return nil }
 // account that does not exist is an error. The caller must call remove.
 func (h *Host) TempFor(user, name string, content []byte, mode fs.FileMode) (file string, remove func() error,
 	err error) {
-	owner, group := -1, -1
-	if user != "" {
-		u, found, err := h.Accounts.User(user)
-		if err == nil && !found {
-			err = diag.Prerequisite.Hint(fmt.Errorf("user %s does not exist", user),
-				"make it in a user.present state that this one requires")
-		}
-		if err != nil {
-			return "", nothing, err
-		}
-		owner, group = u.UID, u.GID
+	owner, group, err := h.ownerOf(user)
+	if err != nil {
+		return "", nothing, err
 	}
 	dir, remove, err := h.TempDir(strings.TrimSuffix(name, path.Ext(name))+"-*", 0o711)
 	if err != nil {
@@ -144,6 +136,19 @@ func (h *Host) TempFor(user, name string, content []byte, mode fs.FileMode) (fil
 		return "", nothing, errors.Join(err, remove())
 	}
 	return file, remove, nil
+}
+
+// ownerOf returns the IDs of a user and of its group; -1 for both if no user is named.
+func (h *Host) ownerOf(user string) (owner, group int, err error) {
+	if user == "" {
+		return -1, -1, nil
+	}
+	u, found, err := h.Accounts.User(user)
+	if err == nil && !found {
+		err = diag.Prerequisite.Hint(fmt.Errorf("user %s does not exist", user),
+			"make it in a user.present state that this one requires")
+	}
+	return u.UID, u.GID, err
 }
 
 // umask returns the umask of the process. It reads /proc if possible: the system call also sets the umask, which would

@@ -221,7 +221,7 @@ func (p *present) contradicts(r record, known, there bool) error {
 	return nil
 }
 
-// missing is the error of a guest whose root file system is not there.
+// missing is the error of a guest that has lost its root file system.
 func missing(r record) error {
 	return diag.Container.Hint(fmt.Errorf("the disk of guest %s is missing: there is no %s", r.Name,
 		path.Join(cloud.Disks, r.Name)), "mount the file system that has it, or restore it; to make the guest from its "+

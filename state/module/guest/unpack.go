@@ -110,15 +110,19 @@ func (p *present) fill(ctx context.Context, h *host.Host, dir string) error {
 	if err := p.restrict(ctx, h, dir); err != nil {
 		return err
 	}
-	if p.Moved { // its guest has run: root follows no path in it
-		err = p.recognize(h, dir)
-	} else {
-		err = p.seed(ctx, h, dir)
-	}
-	if err != nil {
+	if err := p.settle(ctx, h, dir); err != nil {
 		return err
 	}
 	return p.driver.Give(ctx, h, p, dir)
+}
+
+// settle configures a tree as this guest. A tree whose guest has run already has to be this guest's, and root follows no
+// path in it.
+func (p *present) settle(ctx context.Context, h *host.Host, dir string) error {
+	if p.Moved {
+		return p.recognize(h, dir)
+	}
+	return p.seed(ctx, h, dir)
 }
 
 // timeToUnpack returns how long tar may take.
