@@ -66,7 +66,7 @@ func (m Mount) Check() error {
 	return m.checkRights()
 }
 
-// checkRights returns an error for a place that belongs to the guest, and for users that could become root by the mount.
+// checkRights returns an error for a place that belongs to the guest, and for users who could become root by it.
 func (m Mount) checkRights() error {
 	first, _, _ := strings.Cut(m.Target[1:], "/")
 	switch {

@@ -116,8 +116,8 @@ func (p *present) fill(ctx context.Context, h *host.Host, dir string) error {
 	return p.driver.Give(ctx, h, p, dir)
 }
 
-// settle configures a tree as this guest. A tree whose guest has run already has to be this guest's, and root follows no
-// path in it.
+// settle configures a tree as this guest. A tree whose guest has run already has to be this guest's, and root follows
+// no path in it.
 func (p *present) settle(ctx context.Context, h *host.Host, dir string) error {
 	if p.Moved {
 		return p.recognize(h, dir)
