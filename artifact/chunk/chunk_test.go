@@ -70,6 +70,9 @@ func TestChunksCoverStreamWithinSizeLimits(t *testing.T) {
 }
 
 func TestSmallChangesMakeFewNewChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this test takes long, and its result does not depend on the user")
+	}
 	data := noise(2, 8<<20)
 	before := sums(cutAll(t, data))
 	for seed := range byte(20) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/families"
@@ -23,6 +24,7 @@ import (
 
 // TestPlansMatchChanges runs the trees of testdata/plans/chroot, each in a new chroot with the tools of the machine.
 func TestPlansMatchChanges(t *testing.T) {
+	artifacttest.Long(t)
 	forEachPlan(t, "chroot", func(t *testing.T, archive *txtar.Archive) {
 		root := hosttest.Chroot(t)
 		for _, name := range []string{"/bin/sh", "/bin/cat", "/usr/bin/test", "/usr/bin/touch", "/bin/mkdir"} {

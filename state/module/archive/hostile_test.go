@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -143,6 +144,7 @@ func TestHolesCountTowardsMaxBytes(t *testing.T) {
 
 // TestRatio checks that an archive that grows too much is refused without using much memory.
 func TestRatio(t *testing.T) {
+	artifacttest.Long(t)
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	w := tar.NewWriter(z)
