@@ -8,6 +8,7 @@ haproxy:
   service.running:
     - enable: true
     - reload: true
+    - may_fail: true # a user of the node may have a port, which must not keep the rest of a version off the node
     - require:
       - pkg: haproxy
     - watch:
@@ -68,7 +69,8 @@ haproxy listens on all ports:
     - unless: |
         {{ missing }}
         none
+    - may_fail: true
     - require:
-      - service: haproxy
+      - file: /etc/haproxy/haproxy.cfg
       - sysctl: net.ipv4.ip_local_reserved_ports
 {% endif %}
