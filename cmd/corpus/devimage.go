@@ -125,7 +125,8 @@ func (i *devImage) publish(ctx context.Context, p *program) error {
 		i.release.Digest = string(r.Digest) // of a command that was interrupted after that
 		return nil
 	}
-	dir, done, err := durable.Scratch()
+	// Beside the store: debootstrap refuses a file system without devices, as /tmp often is, and /tmp may be in memory.
+	dir, done, err := durable.ScratchIn(filepath.Dir(p.keys))
 	if err != nil {
 		return err
 	}
