@@ -119,11 +119,7 @@ func (k *clouds) items(what, argument, about, example string, read func(string) 
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.editGuest(c.Context(), args[0], func(g *cloud.Guest) error {
 				items, err := read(args[1])
-				for _, item := range items {
-					if !slices.Contains(*list(g), item) {
-						*list(g) = append(*list(g), item)
-					}
-				}
+				*list(g) = union(*list(g), items)
 				return err
 			})
 		},

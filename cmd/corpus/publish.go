@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -66,12 +67,7 @@ while it is packed. If a check refuses it, or the command is interrupted, what w
 			}
 			defer done()
 			request.Project, request.Version, request.File = args[0], args[1], file
-			if !unscanned {
-				request.Check = packaging.CheckSecrets
-			}
-			if request.Project == cloud.Project {
-				request.Check = allOf(request.Check, checkCloud)
-			}
+			request.Check = checkOf(request.Project, unscanned)
 			if is, err := walk.Directory(file); err != nil {
 				return noArtifact(err)
 			} else if is {
@@ -84,13 +80,7 @@ while it is packed. If a check refuses it, or the command is interrupted, what w
 			return p.publish(c.Context(), publisher, request, flags)
 		},
 	}
-	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
-	c.Flags().BoolVar(&request.Plain, "plain", false, "omit the lists with which hosts fetch it in blocks and chunks")
-	c.Flags().BoolVar(&request.New, "new", false,
-		"publish although a new project or channel has nearly the same name as another one, or the artifact's "+
-			"corpus.yaml names another project or version")
-	c.Flags().BoolVar(&request.Force, "force", false,
-		"publish although the store has an unsigned artifact of this version with other bytes")
+	requestFlags(c.Flags(), &request)
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
 		"publish without scanning the files of the artifact for secrets")
@@ -100,16 +90,38 @@ while it is packed. If a check refuses it, or the command is interrupted, what w
 	return c
 }
 
-// allOf returns a check of a tree that makes two checks; the first may be nil.
-func allOf(first, second func(context.Context, string) error) func(context.Context, string) error {
-	if first == nil {
-		return second
+// requestFlags adds the flags that set what is published.
+func requestFlags(f *pflag.FlagSet, request *releases.Request) {
+	f.StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
+	f.BoolVar(&request.Plain, "plain", false, "omit the lists with which hosts fetch it in blocks and chunks")
+	f.BoolVar(&request.New, "new", false,
+		"publish although a new project or channel has nearly the same name as another one, or the artifact's "+
+			"corpus.yaml names another project or version")
+	f.BoolVar(&request.Force, "force", false,
+		"publish although the store has an unsigned artifact of this version with other bytes")
+}
+
+// checkOf returns the check of a tree before it is published: of its files for secrets unless unscanned, and of the
+// data of the project cloud. It is nil if nothing is checked.
+func checkOf(project string, unscanned bool) func(context.Context, string) error {
+	secrets, ofCloud := !unscanned, project == cloud.Project
+	if !secrets && !ofCloud {
+		return nil
 	}
-	return func(ctx context.Context, tree string) error { return errors.Join(first(ctx, tree), second(ctx, tree)) }
+	return func(ctx context.Context, tree string) error {
+		var errs []error
+		if secrets {
+			errs = append(errs, packaging.CheckSecrets(ctx, tree))
+		}
+		if ofCloud {
+			errs = append(errs, checkCloud(tree))
+		}
+		return errors.Join(errs...)
+	}
 }
 
 // checkCloud returns the mistakes of the cloud in a tree of the project cloud.
-func checkCloud(_ context.Context, tree string) error {
+func checkCloud(tree string) error {
 	data, err := walk.ReadGiven(filepath.Join(tree, cloud.Name))
 	if err != nil {
 		return exit.WithCode(exit.Usage, diag.Cloud.Hint(
@@ -160,9 +172,7 @@ func (p *program) publishTree(ctx context.Context, tree string, request releases
 		return code(err)
 	}
 	p.explain("%s", made.text)
-	if request.Check = nil; request.Project == cloud.Project { // the build scanned the same files
-		request.Check = checkCloud
-	}
+	request.Check = checkOf(request.Project, true) // the build scanned the same files
 	return p.publish(ctx, publisher, request, flags)
 }
 
